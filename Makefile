@@ -1,0 +1,58 @@
+# make demo   compact the example session and show what happened
+# make test   lint, types and tests
+# make docs   the documentation, warnings are errors
+#
+# Each target sets up what it needs in $(VENV): Python 3.11 or newer with pip and venv is enough.
+
+PYTHON ?= python3
+VENV ?= .venv
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+MADE := $(VENV)/.made
+RUNTIME := $(VENV)/.runtime
+DEVELOPMENT := $(VENV)/.development
+
+.PHONY: help setup demo test lint docs clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+setup: $(DEVELOPMENT)
+
+demo: $(RUNTIME)
+	@mkdir -p build
+	@$(BIN)/chat-compaction compact examples/release-agent.json --max-tokens 8000 --target-tokens 4000 \
+		-o build/demo.json --report build/demo-report.json --table
+
+test: lint
+	$(BIN)/pytest --cov
+
+lint: $(DEVELOPMENT)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(DEVELOPMENT)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html --doctree-dir build/doctrees docs build/docs
+
+clean:
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# The stamps: the environment, what running needs, what working on it needs.
+$(MADE):
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, try make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	@echo "Setting up $(VENV) (once)" >&2
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(RUNTIME): pyproject.toml | $(MADE)
+	@$(PIP) install --editable ".[cli]"
+	@touch $@
+
+# Dependency groups need pip 25.1.
+$(DEVELOPMENT): pyproject.toml | $(MADE)
+	@$(PIP) install --upgrade "pip>=25.1"
+	@$(PIP) install --editable ".[cli]" --group dev --group docs
+	@touch $(RUNTIME) $@

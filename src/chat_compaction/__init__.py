@@ -1,0 +1,132 @@
+"""Compaction strategies for the message history of LLM chats and agents.
+
+>>> import chat_compaction as cc
+>>> reducer = cc.as_chat_reducer(cc.TokenBudgetStrategy(max_tokens=8_000, target_tokens=4_000))
+>>> context = reducer([{"role": "user", "content": "Hello."}])
+"""
+
+from . import counters, formats, instrumentation, testing, triggers
+from ._effects import Effect
+from ._errors import (
+    CompactionError,
+    ContextOverflowError,
+    FormatError,
+    InvalidHistoryError,
+    MessageError,
+    PredicateSyntaxError,
+    ProtectedGroupError,
+    SessionError,
+    StrategyError,
+)
+from ._groups import GroupKind, MessageGroup, Problem
+from ._index import IndexSnapshot, IndexUpdate, MessageIndex
+from ._predicate_parser import parse_predicate
+from ._predicates import (
+    Explanation,
+    Metric,
+    Predicate,
+    all_of,
+    always,
+    any_of,
+    fraction_of_window,
+    groups,
+    groups_exceed,
+    has_tool_calls,
+    messages,
+    messages_exceed,
+    never,
+    predicate,
+    tokens,
+    tokens_below,
+    tokens_exceed,
+    tool_groups,
+    tool_groups_exceed,
+    turns,
+    turns_exceed,
+)
+from ._reducer import ChatReducer, as_chat_reducer
+from ._report import Blocker, CompactionReport, Exclusion
+from ._strategy import CompactionStrategy
+from .counters import (
+    Counter,
+    CounterError,
+    EstimateCounter,
+    FunctionCounter,
+    MediaCosts,
+    TokenizerCounter,
+)
+from .strategies import ReducerStrategy, TokenBudgetStrategy, TruncationStrategy
+
+__all__ = [
+    "Blocker",
+    "ChatReducer",
+    "CompactionError",
+    "CompactionReport",
+    "CompactionStrategy",
+    "ContextOverflowError",
+    "Counter",
+    "CounterError",
+    "Effect",
+    "EstimateCounter",
+    "Exclusion",
+    "Explanation",
+    "FormatError",
+    "FunctionCounter",
+    "GroupKind",
+    "IndexSnapshot",
+    "IndexUpdate",
+    "InvalidHistoryError",
+    "MediaCosts",
+    "MessageError",
+    "MessageGroup",
+    "MessageIndex",
+    "Metric",
+    "Predicate",
+    "PredicateSyntaxError",
+    "Problem",
+    "ProtectedGroupError",
+    "ReducerStrategy",
+    "SessionError",
+    "StrategyError",
+    "TokenBudgetStrategy",
+    "TokenizerCounter",
+    "TruncationStrategy",
+    "all_of",
+    "always",
+    "any_of",
+    "as_chat_reducer",
+    "counters",
+    "formats",
+    "fraction_of_window",
+    "groups",
+    "groups_exceed",
+    "has_tool_calls",
+    "instrumentation",
+    "messages",
+    "messages_exceed",
+    "never",
+    "parse_predicate",
+    "predicate",
+    "testing",
+    "tokens",
+    "tokens_below",
+    "tokens_exceed",
+    "tool_groups",
+    "tool_groups_exceed",
+    "triggers",
+    "turns",
+    "turns_exceed",
+]
+
+for _public in map(globals().get, __all__):
+    # Readers of a traceback or of help() see the path that they import from.
+    if hasattr(_public, "__qualname__") and _public.__module__.startswith("chat_compaction._"):
+        _public.__module__ = __name__
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("chat-compaction")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

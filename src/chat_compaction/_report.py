@@ -1,0 +1,111 @@
+"""What a compaction did, and why it stopped or did nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from ._groups import GroupKind, Problem
+
+
+@attrs.frozen
+class Exclusion:
+    """A group that left: its positions in the caller's list, its kind, why, and its tokens if counted."""
+
+    positions: tuple[int, ...]
+    kind: GroupKind
+    reason: str
+    tokens: int | None = None
+
+
+@attrs.frozen
+class Blocker:
+    """A group that stands in the way of the target: why it may not leave, and its tokens if counted.
+
+    ``reason`` is ``"system"``, ``"pinned"``, ``"pending"``, ``"floor"``, ``"last_user"`` or the name
+    of a rule of the format (``"first_user"``).
+    """
+
+    positions: tuple[int, ...]
+    kind: GroupKind
+    reason: str
+    tokens: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CompactionReport:
+    """What one compaction did. It never holds the text of a message.
+
+    ``changed``: some group left. ``fits``: the trigger no longer holds, or the target does.
+    ``skipped``: ``"trigger"`` (it did not fire), ``"target"`` (it held already), ``"floor"`` (nothing
+    may leave), or None. ``stopped_by``: ``"target"`` (reached), ``"floor"`` (what is left may not
+    leave), ``"exhausted"`` (the strategy had no more to offer), or None when skipped. ``trigger``: the
+    trigger explained, with the numbers.
+
+    Tokens include what is reserved; they are lower bounds where ``tokens_exact`` is false, because
+    nothing more had to be counted (rule C4). ``over_by``: the tokens above the target's smallest token
+    limit after a pass, None where there is none or it is kept. ``blocked_by``: the groups that stand in
+    the way. ``first_changed``: the first position of the caller's list that left, and
+    ``stable_prefix_tokens`` the tokens ahead of it, which a provider's prompt cache still knows.
+    ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change.
+    """
+
+    strategy: str
+    changed: bool
+    fits: bool
+    skipped: str | None
+    stopped_by: str | None
+    trigger: str
+    target: str
+    tokens_before: int
+    tokens_after: int
+    tokens_exact: bool
+    messages_before: int
+    messages_after: int
+    groups_before: int
+    groups_after: int
+    turns_before: int
+    turns_after: int
+    excluded: tuple[Exclusion, ...] = ()
+    over_by: int | None = None
+    blocked_by: tuple[Blocker, ...] = ()
+    first_changed: int | None = None
+    stable_prefix_tokens: int | None = None
+    bound_reasoning: tuple[int, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    duration_ms: float = attrs.field(default=0.0, eq=False)
+    counter: str = ""
+    counter_exact: bool = False
+
+    @property
+    def event(self) -> str:
+        """The name under which hooks log it."""
+        return "compaction.skipped" if self.skipped else "compaction.completed"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return attrs.asdict(self, value_serializer=_plain)
+
+    def metrics(self) -> dict[str, Any]:
+        """The flat part, for a log line or a metrics system: numbers, names and reasons, no lists."""
+        flat = {name: value for name, value in self.to_dict().items() if not isinstance(value, list | tuple)}
+        return {**flat, "excluded_groups": len(self.excluded), "problems": len(self.problems)}
+
+    def overflow_text(self) -> str:
+        """In one sentence, why the history does not fit: the target, the smallest size, what is biggest."""
+        at_least = "" if self.tokens_exact else "at least "
+        size = f"{at_least}{self.tokens_after:,} tokens in {self.messages_after} messages is the smallest it gets"
+        over = f", {self.over_by:,} too many" if self.over_by else ""
+        biggest = max(self.blocked_by, key=lambda blocker: blocker.tokens or 0, default=None)
+        if biggest is None:
+            return f"the history does not fit the target {self.target}: {size}{over}"
+        where = ", ".join(map(str, biggest.positions[:4])) + ("..." if len(biggest.positions) > 4 else "")
+        return (
+            f"the history does not fit the target {self.target}: {size}{over}; the biggest of what may not leave is "
+            f"the {biggest.kind.value} group at messages {where} ({biggest.reason}, {biggest.tokens or 0:,} tokens)"
+        )
+
+
+def _plain(_: Any, __: Any, value: Any) -> Any:
+    return value.value if isinstance(value, GroupKind) else value

@@ -1,0 +1,100 @@
+"""How one conversation is read and counted: the arguments that an index and a reducer share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
+from .formats import Format, Message, PartKind, resolve_format
+from .formats._base import get
+
+_TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT)
+
+
+def non_negative(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An attrs validator: an int, no bool, not below zero; says name, value and expectation."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{attribute.name} must be an int of 0 or more, got {value!r}")
+    if value < 0:
+        raise ValueError(f"{attribute.name} must be 0 or more, got {value!r}")
+
+
+def a_bool(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An attrs validator: True or False, nothing that is merely truthy."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{attribute.name} must be True or False, got {value!r}")
+
+
+@attrs.frozen
+class Pins:
+    """Which messages are pinned (rule G6): by a predicate, by message ids, by the objects themselves."""
+
+    predicate: Callable[[Any], object] | None = None
+    ids: frozenset[str] = frozenset()
+    # The objects are held, so that an identity can never be that of another, later object.
+    objects: Mapping[int, Any] = attrs.field(factory=dict, eq=False)
+
+    def __call__(self, message: Any) -> bool:
+        """Whether this message is pinned."""
+        if self.predicate is not None:
+            return bool(self.predicate(message))
+        return id(message) in self.objects or (bool(self.ids) and get(message, "id") in self.ids)
+
+
+def _pins_of(pinned: Any) -> Pins:
+    if pinned is None or callable(pinned):
+        return Pins(pinned)
+    if isinstance(pinned, str | bytes | Mapping) or not isinstance(pinned, Iterable):
+        raise TypeError(
+            f"pinned must be a predicate over messages or an iterable of message ids and objects, got {pinned!r}"
+        )
+    items = list(pinned)
+    ids = frozenset(item for item in items if isinstance(item, str))
+    return Pins(None, ids, {id(item): item for item in items if not isinstance(item, str)})
+
+
+def _cache_of(counter: Any) -> CountCache:
+    return CountCache(resolve_counter(counter))
+
+
+def _costs_of(costs: MediaCosts | None) -> MediaCosts:
+    if not isinstance(costs, MediaCosts | None):
+        raise TypeError(f"media_costs must be a MediaCosts, got {costs!r}")
+    return costs or MediaCosts()
+
+
+@attrs.frozen
+class IndexSettings:
+    """The arguments of :meth:`MessageIndex.from_messages`, checked, with one cache of counts.
+
+    ``format`` is None where it is to be detected.
+    """
+
+    counts: CountCache = attrs.field(converter=_cache_of)
+    format: Format | None = attrs.field(converter=resolve_format)
+    pins: Pins = attrs.field(converter=_pins_of)
+    reserved: int = attrs.field(default=0, validator=non_negative)
+    pending_turns: int = attrs.field(default=1, validator=non_negative)
+    media_costs: MediaCosts = attrs.field(default=None, converter=_costs_of)
+    validate: bool = attrs.field(default=False, validator=a_bool)
+
+    @property
+    def counter(self) -> Counter:
+        """The counter that serves trigger, target, floor and report (rule C2)."""
+        return self.counts.counter
+
+    def texts(self, message: Message) -> list[str]:
+        """What a counter is to see of a message (rule C1)."""
+        if not framing_of(self.counter):
+            return [part.text for part in message.parts if part.kind in _TEXT and part.text]
+        texts = [text for part in message.parts for text in (part.name, part.text) if text]
+        return [message.name, *texts] if message.name else texts
+
+    def flat(self, message: Message, overhead: int) -> int:
+        """The tokens of a message that are not counted in its text: its frame, its media."""
+        if not framing_of(self.counter):
+            return 0
+        return overhead + sum(self.media_costs.cost(kind) for part in message.parts for kind in part.flat)

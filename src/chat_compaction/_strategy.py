@@ -1,0 +1,195 @@
+"""The base of all strategies: when to compact, what must stay, when to stop, what to report."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Sequence
+from time import perf_counter
+from typing import Any, Literal
+
+import attrs
+
+from . import _reporting as reporting
+from ._effects import Core, Effect, arun, run
+from ._errors import ContextOverflowError, StrategyError
+from ._floor import Floor
+from ._groups import MessageGroup
+from ._index import MessageIndex
+from ._predicates import Explanation, Predicate, check_target
+from ._report import CompactionReport
+from ._settings import a_bool, non_negative
+from .instrumentation import Hook, emit
+
+OnOverflow = Literal["report", "raise"]
+
+
+def a_predicate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An attrs validator: a predicate, with a hint for a plain function."""
+    if not isinstance(value, Predicate):
+        hint = "; make a predicate of a function with chat_compaction.predicate" if callable(value) else ""
+        raise TypeError(f"{attribute.name} must be a predicate such as tokens > 8_000, got {value!r}{hint}")
+
+
+def check_on_overflow(on_overflow: object) -> None:
+    """Refuse anything but the two settings."""
+    if on_overflow not in ("report", "raise"):
+        raise ValueError(f"on_overflow must be 'report' or 'raise', got {on_overflow!r}")
+
+
+@attrs.define(kw_only=True, eq=False, on_setattr=attrs.setters.NO_OP)
+class CompactionStrategy(ABC):
+    """A value that compacts an index: subclass it and write :meth:`compact_core`.
+
+    ``trigger`` says when to compact, ``target`` when to stop; without one the target is the inverse
+    of the trigger (rule K3). The floor is the same for every strategy: the newest
+    ``min_preserved_groups`` groups (one at the least, rule K2), pinned and pending groups, the newest
+    user message unless ``keep_last_user=False``, and system groups unless ``preserve_system=False``.
+
+    A subclass may be a plain class, an attrs class or a dataclass; fields of the base that it does
+    not set have their defaults.
+    """
+
+    trigger: Predicate = attrs.field(validator=a_predicate)
+    target: Predicate | None = attrs.field(default=None, validator=attrs.validators.optional(a_predicate))
+    min_preserved_groups: int = attrs.field(default=8, validator=non_negative)
+    keep_last_user: bool = attrs.field(default=True, validator=a_bool)
+    preserve_system: bool = attrs.field(default=True, validator=a_bool)
+
+    def __attrs_post_init__(self) -> None:
+        check_target(self.trigger, self.effective_target)
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only where the attribute is not set: a dataclass, or an own __init__, sets no field of ours.
+        if name in _DEFAULTS:
+            return _DEFAULTS[name]
+        hint = ": every strategy has a trigger, such as tokens > 8_000" if name == "trigger" else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+
+    def __repr__(self) -> str:
+        # Only what differs from the default, and by the name of the argument.
+        fields = [field for field in attrs.fields(type(self)) if field.init]
+        given = [(f.alias, getattr(self, f.name)) for f in fields if getattr(self, f.name) != f.default]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given)})"
+
+    @abstractmethod
+    def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, Any] | None:
+        """Exclude what should leave, and stop when the target is reached.
+
+        A plain function, or a generator that yields :class:`Effect` for what it needs from outside.
+        The base has asked the trigger and the target, and undoes every change if this raises (rule K9).
+        """
+
+    # -- for compact_core ----------------------------------------------------------------------
+
+    @property
+    def effective_target(self) -> Predicate:
+        """The target, or the inverse of the trigger (rule K3)."""
+        return ~self.trigger if self.target is None else self.target
+
+    @property
+    def floor(self) -> Floor:
+        """What a compaction never touches (rule K4)."""
+        return Floor(
+            min_preserved_groups=self.min_preserved_groups,
+            keep_last_user=self.keep_last_user,
+            preserve_system=self.preserve_system,
+        )
+
+    def candidates(self, index: MessageIndex) -> tuple[MessageGroup, ...]:
+        """The groups that may leave, oldest first; a group is as new as its newest message (rule K4)."""
+        ledger = index._ledger
+        protected = self.floor.protect(ledger) if ledger.changes is None else ledger.protected
+        free = [b for b in ledger.grouping.bundles.values() if b.included and b.positions[0] not in protected]
+        return ledger.snapshots(sorted(free, key=lambda bundle: bundle.newest))
+
+    def reached(self, index: MessageIndex) -> bool:
+        """Whether the target holds now."""
+        return self.effective_target(index)
+
+    def evict(self, index: MessageIndex, units: Iterable[MessageGroup | Iterable[MessageGroup]], reason: str) -> bool:
+        """Exclude unit by unit until the target is reached, and say whether it is.
+
+        A unit is a group, or several that leave together. The target is asked before the first and
+        after each one (rule K3).
+        """
+        for unit in units:
+            if self.reached(index):
+                return True
+            for group in (unit,) if isinstance(unit, MessageGroup) else unit:
+                index.exclude(group, reason)
+        return self.reached(index)
+
+    # -- for callers ---------------------------------------------------------------------------
+
+    def compact(
+        self, index: MessageIndex, *, on_overflow: OnOverflow = "report", hooks: Sequence[Hook] | None = None
+    ) -> CompactionReport:
+        """Compact the index if the trigger fires, and report.
+
+        ``on_overflow="raise"`` raises :class:`ContextOverflowError` where what must stay is above the
+        target (rule K5); the index is then as it was. ``hooks`` are callables that take the report;
+        None means the default, which logs through structlog.
+        """
+        return run(self._compaction(index, on_overflow, hooks))
+
+    async def acompact(
+        self, index: MessageIndex, *, on_overflow: OnOverflow = "report", hooks: Sequence[Hook] | None = None
+    ) -> CompactionReport:
+        """:meth:`compact` for async code: effects are awaited, everything else is the same."""
+        return await arun(self._compaction(index, on_overflow, hooks))
+
+    def _compaction(
+        self, index: MessageIndex, on_overflow: OnOverflow, hooks: Sequence[Hook] | None
+    ) -> Core[CompactionReport]:
+        check_on_overflow(on_overflow)
+        if not isinstance(index, MessageIndex):
+            raise TypeError(f"index must be a MessageIndex (MessageIndex.from_messages(history)), got {index!r}")
+        check_target(self.trigger, self.effective_target)
+        started = perf_counter()
+        try:
+            report = yield from self._asked(index, on_overflow, started)
+        except ContextOverflowError as overflow:
+            emit(overflow.report, hooks)
+            raise
+        emit(report, hooks)
+        return report
+
+    def _asked(self, index: MessageIndex, on_overflow: OnOverflow, started: float) -> Core[CompactionReport]:
+        """Ask the trigger, then work in a transaction."""
+        if index._settings.validate:
+            index.refresh()
+        trigger = self.trigger.explain(index)
+        # Edits in place are looked for where they can matter: when a compaction fires (rule C2).
+        if trigger.holds and index.refresh():
+            trigger = self.trigger.explain(index)
+        if not trigger.holds:
+            return reporting.declined(self, index, trigger, "trigger", started)
+        if self.reached(index):
+            return reporting.declined(self, index, trigger, "target", started)
+        with index._ledger.transaction():
+            report = yield from self._pass(index, trigger, started)
+            if on_overflow == "raise" and not report.fits:
+                raise ContextOverflowError(report)
+        return report
+
+    def _pass(self, index: MessageIndex, trigger: Explanation, started: float) -> Core[CompactionReport]:
+        index._ledger.protected = self.floor.protect(index._ledger)
+        if not self.candidates(index):
+            return reporting.declined(self, index, trigger, "floor", started)
+        before = reporting.Measure.of(index)
+        core = self.compact_core(index)
+        if inspect.isgenerator(core):
+            yield from core
+        elif core is not None:
+            if inspect.iscoroutine(core):
+                core.close()
+            raise StrategyError(
+                f"{type(self).__name__}.compact_core must return None or be a generator of effects, got {core!r}; "
+                "it is never async: yield an Effect for what must be awaited"
+            )
+        index._ledger.settle()
+        return reporting.completed(self, index, trigger, before, started)
+
+
+_DEFAULTS = {field.name: field.default for field in attrs.fields(CompactionStrategy) if field.name != "trigger"}

@@ -1,0 +1,31 @@
+"""Plain text for people: positions and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def spans(positions: Iterable[int]) -> str:
+    """Ascending positions in short: ``0, 3-5``.
+
+    >>> spans([0, 3, 4, 5])
+    '0, 3-5'
+    """
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and position == runs[-1][-1] + 1:
+            runs[-1][1:] = [position]
+        else:
+            runs.append([position])
+    return ", ".join("-".join(map(str, run)) for run in runs)
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns under their heads, two spaces apart; numbers to the right."""
+    lines = [tuple(head), *map(tuple, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(_cell, line, widths)).rstrip() for line in lines)
+
+
+def _cell(text: str, width: int) -> str:
+    return text.rjust(width) if text.replace(",", "").isdigit() else text.ljust(width)

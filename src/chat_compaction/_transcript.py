@@ -1,0 +1,53 @@
+"""Reading: from the caller's messages to our views of them, and what changed since the last look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ._errors import MessageError
+from ._messages import Message
+from ._settings import Pins
+from .formats import FORMATS, Format, detect
+from .formats._base import is_object, shown
+
+_UNDECIDED = FORMATS["openai_chat"]
+"""What a list is read as that shows no mark of any format: plain text reads alike in all of them."""
+
+
+def checked_list(messages: object, argument: str = "messages") -> Sequence[Any]:
+    """The argument, if it is a list (or another sequence) of messages."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
+        raise TypeError(f"{argument} must be a list of messages, got {shown(messages)}")
+    return messages
+
+
+@attrs.frozen
+class Reader:
+    """Reads messages in one format; ``decided`` is false while the format is still to be detected."""
+
+    format: Format
+    decided: bool
+    pins: Pins
+
+    @classmethod
+    def of(cls, format: Format | None, pins: Pins) -> Reader:
+        """A reader for a format, or for one to be detected."""
+        return cls(format or _UNDECIDED, format is not None, pins)
+
+    def settled_by(self, messages: Sequence[Any]) -> Reader:
+        """The reader for a list that goes on with these messages, if they tell its format."""
+        found = None if self.decided else detect(messages)
+        return self if found is None else Reader(found, True, self.pins)
+
+    def read(self, messages: Sequence[Any], start: int = 0) -> tuple[list[Message], list[bool]]:
+        """Our views of messages that stand from the position ``start`` on, and which are pinned."""
+        views = [self._view(message, position) for position, message in enumerate(messages, start)]
+        return views, [self.pins(message) for message in messages]
+
+    def _view(self, message: Any, position: int) -> Message:
+        if not is_object(message):
+            raise MessageError(position, f" must be an object with a role, got {shown(message)}")
+        return self.format.read(message, position)

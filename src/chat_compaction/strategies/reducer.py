@@ -1,0 +1,62 @@
+"""Any reducer as a strategy: a callable from a list of messages to the list that should stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import attrs
+
+from .._effects import Effect
+from .._errors import StrategyError
+from .._index import MessageIndex
+from .._predicates import Predicate
+from .._strategy import CompactionStrategy, a_predicate
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class ReducerStrategy(CompactionStrategy):
+    """Let a list-to-list callable choose, and keep the promises that it does not.
+
+    ``reducer`` gets the included messages and returns those that should stay: the same objects, or
+    equal ones, in their order. What it drops leaves group by group; a group of which it kept a part
+    stays whole, and so does the floor. The target is its own business: it is not asked in between.
+    An async reducer works with ``acompact`` and ``areduce``.
+
+    >>> import chat_compaction as cc
+    >>> cc.ReducerStrategy(lambda messages: messages[-20:], cc.messages > 40).trigger
+    messages > 40
+    """
+
+    reducer: Callable[[list[Any]], Any] = attrs.field(kw_only=False, validator=attrs.validators.is_callable())
+    trigger: Predicate = attrs.field(kw_only=False, validator=a_predicate)
+
+    def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, None]:
+        """See :class:`CompactionStrategy`."""
+        positions = index.included_positions()
+        messages = index.included_messages()
+        answer = yield Effect(self.reducer, (list(messages),))
+        kept = {positions[place] for place in _places(answer, messages)}
+        for group in self.candidates(index):
+            if kept.isdisjoint(group.positions):
+                index.exclude(group, "reducer")
+
+
+def _places(answer: object, messages: Sequence[Any]) -> list[int]:
+    """Where in the list each message of the answer stands: by identity, else by equality, in order."""
+    if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
+        raise StrategyError(f"the reducer must return a list of messages, got {type(answer).__name__}")
+    by_identity = {id(message): place for place, message in enumerate(messages)}
+    places: list[int] = []
+    for number, message in enumerate(answer):
+        after = places[-1] + 1 if places else 0
+        place = by_identity.get(id(message))
+        if place is None:
+            place = next((p for p in range(after, len(messages)) if messages[p] == message), None)
+        if place is None or place < after:
+            raise StrategyError(
+                f"the reducer must return messages that it was given, in their order: item {number} of its list is "
+                f"{'new' if place is None else 'out of order'}"
+            )
+        places.append(place)
+    return places

@@ -1,0 +1,101 @@
+"""A token budget: whole turns leave oldest first, then single groups of the turns that had to stay."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from .._floor import Floor
+from .._groups import GroupKind, MessageGroup
+from .._index import MessageIndex
+from .._predicates import Predicate, tokens, turns
+from .._settings import non_negative
+from .._strategy import CompactionStrategy
+
+Evict = Literal["turns-then-groups", "turns", "groups"]
+_EVICT = ("turns-then-groups", "turns", "groups")
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class TokenBudgetStrategy(CompactionStrategy):
+    """Keep a history inside a token budget.
+
+    More than ``max_tokens`` fires, or more than ``max_turns``; ``target_tokens`` (by default
+    ``max_tokens``) is where it stops: a lower one leaves room before it fires again. It joins
+    ``EdgeChatTokenBudgetReducer`` of Qavren.Edge and the token-budget pruning of agentstate-reducer.
+
+    ``evict`` says what leaves. ``"turns"``: whole turns, oldest first; one that reaches into the floor
+    is skipped. ``"groups"``: single groups, oldest first. ``"turns-then-groups"``: turns, and if that
+    is not enough single groups of the turns that had to stay, but never a user's message: one user
+    message and two hundred tool calls is the common case of an agent.
+
+    The trigger and the target follow from these. The newest ``min_preserved_messages`` messages join
+    what every strategy keeps.
+
+    >>> import chat_compaction as cc
+    >>> cc.TokenBudgetStrategy(8_000, target_tokens=4_000, max_turns=40).trigger
+    (tokens > 8000) | (turns > 40)
+    """
+
+    max_tokens: int = attrs.field(kw_only=False, validator=non_negative)
+    target_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(non_negative))
+    max_turns: int | None = attrs.field(default=None, validator=attrs.validators.optional(non_negative))
+    min_preserved_messages: int = attrs.field(default=2, validator=non_negative)
+    # The argument is called ``evict``, as what it says; the base has a method of that name.
+    evict_order: Evict = attrs.field(default="turns-then-groups", alias="evict")
+    min_preserved_groups: int = attrs.field(default=1, validator=non_negative)
+    trigger: Predicate = attrs.field(init=False, eq=False)
+    target: Predicate = attrs.field(init=False, eq=False)
+
+    @target_tokens.validator
+    def _check_target_tokens(self, _: object, value: int | None) -> None:
+        if value is not None and value > self.max_tokens:
+            raise ValueError(f"target_tokens must be at most max_tokens ({self.max_tokens}), got {value}")
+
+    @evict_order.validator
+    def _check_evict(self, _: object, value: object) -> None:
+        if value not in _EVICT:
+            raise ValueError(f"evict must be one of {', '.join(map(repr, _EVICT))}, got {value!r}")
+
+    @trigger.default
+    def _trigger(self) -> Predicate:
+        above = tokens > self.max_tokens
+        return above if self.max_turns is None else above | (turns > self.max_turns)
+
+    @target.default
+    def _target(self) -> Predicate:
+        below = tokens <= (self.max_tokens if self.target_tokens is None else self.target_tokens)
+        return below if self.max_turns is None else below & (turns <= self.max_turns)
+
+    @property
+    def floor(self) -> Floor:
+        """What a compaction never touches (rule K4)."""
+        return attrs.evolve(super().floor, min_preserved_messages=self.min_preserved_messages)
+
+    def compact_core(self, index: MessageIndex) -> None:
+        """See :class:`CompactionStrategy`."""
+        if self.evict_order == "groups":
+            self.evict(index, self.candidates(index), "token budget")
+            return
+        reached = self.evict(index, self._whole_turns(index), "token budget: turn")
+        if not reached and self.evict_order == "turns-then-groups":
+            groups = [group for group in self.candidates(index) if group.kind is not GroupKind.USER]
+            self.evict(index, groups, "token budget: group")
+
+    def _whole_turns(self, index: MessageIndex) -> list[list[MessageGroup]]:
+        """The turns that may leave whole, oldest first; pinned and system groups of a turn stay behind."""
+        candidates = self.candidates(index)
+        free = {group.positions[0] for group in candidates}
+        stuck = {group.turn for group in index.groups if group.positions[0] not in free and self._binds(group)}
+        by_turn: dict[int, list[MessageGroup]] = {}
+        for group in candidates:
+            if group.turn not in stuck:
+                by_turn.setdefault(group.turn, []).append(group)
+        # Candidates come by their newest message, so the last one of a turn tells how new the turn is.
+        return sorted(by_turn.values(), key=lambda groups: groups[-1].newest)
+
+    def _binds(self, group: MessageGroup) -> bool:
+        """Whether a group that may not leave keeps its turn with it."""
+        stays_behind = group.pinned or (self.preserve_system and group.kind is GroupKind.SYSTEM)
+        return group.excluded is None and not stays_behind
