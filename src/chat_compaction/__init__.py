@@ -18,6 +18,16 @@ from ._errors import (
     SessionError,
     StrategyError,
 )
+from ._factories import (
+    fraction_of_window,
+    groups_exceed,
+    has_tool_calls,
+    messages_exceed,
+    tokens_below,
+    tokens_exceed,
+    tool_groups_exceed,
+    turns_exceed,
+)
 from ._groups import GroupKind, MessageGroup, Problem
 from ._index import IndexSnapshot, IndexUpdate, MessageIndex
 from ._predicate_parser import parse_predicate
@@ -28,21 +38,13 @@ from ._predicates import (
     all_of,
     always,
     any_of,
-    fraction_of_window,
     groups,
-    groups_exceed,
-    has_tool_calls,
     messages,
-    messages_exceed,
     never,
     predicate,
     tokens,
-    tokens_below,
-    tokens_exceed,
     tool_groups,
-    tool_groups_exceed,
     turns,
-    turns_exceed,
 )
 from ._reducer import ChatReducer, as_chat_reducer
 from ._report import Blocker, CompactionReport, Exclusion
@@ -120,7 +122,7 @@ __all__ = [
 
 for _public in map(globals().get, __all__):
     # Readers of a traceback or of help() see the path that they import from.
-    if hasattr(_public, "__qualname__") and _public.__module__.startswith("chat_compaction._"):
+    if hasattr(_public, "__qualname__") and "._" in _public.__module__:
         _public.__module__ = __name__
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import attrs
 
 from ._errors import StrategyError
+from ._validators import a_callable
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ class Effect:
     the ``yield``.
     """
 
-    function: Callable[..., Any] = attrs.field(validator=attrs.validators.is_callable())
+    function: Callable[..., Any] = attrs.field(validator=a_callable)
     args: tuple[Any, ...] = ()
 
     def __call__(self) -> Any:

@@ -7,7 +7,7 @@ import attrs
 from ._groups import Bundle, GroupKind
 from ._ledger import Ledger
 from ._messages import Role
-from ._settings import a_bool, non_negative
+from ._validators import a_bool, non_negative
 
 
 @attrs.frozen

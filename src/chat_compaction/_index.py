@@ -243,7 +243,10 @@ class MessageIndex:
 
     def included_messages(self) -> list[Any]:
         """The projection: the caller's own objects that are included, in their original order (rule G1)."""
-        of = self._ledger.grouping.of
+        ledger = self._ledger
+        if ledger.included.messages == ledger.all.messages:
+            return list(self._raw)
+        of = ledger.grouping.of
         return [message for message, bundle in zip(self._raw, of, strict=True) if bundle.included]
 
     def included_positions(self) -> list[int]:

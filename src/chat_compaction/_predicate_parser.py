@@ -21,6 +21,7 @@ from typing import Any
 
 import attrs
 
+from . import _factories as named
 from . import _predicates as p
 from ._errors import PredicateSyntaxError
 
@@ -34,14 +35,14 @@ _CONSTANTS = {"always": p.always, "never": p.never}
 _CALLS: dict[str, Callable[..., p.Predicate]] = {
     function.__name__: function
     for function in (
-        p.tokens_exceed,
-        p.tokens_below,
-        p.messages_exceed,
-        p.groups_exceed,
-        p.turns_exceed,
-        p.tool_groups_exceed,
-        p.has_tool_calls,
-        p.fraction_of_window,
+        named.tokens_exceed,
+        named.tokens_below,
+        named.messages_exceed,
+        named.groups_exceed,
+        named.turns_exceed,
+        named.tool_groups_exceed,
+        named.has_tool_calls,
+        named.fraction_of_window,
     )
 }
 

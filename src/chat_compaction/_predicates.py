@@ -13,6 +13,8 @@ from typing import Any, ClassVar, NoReturn, Protocol, overload
 
 import attrs
 
+from ._validators import a_callable, one_of
+
 _HINT = (
     "a predicate has no truth value of its own: combine predicates with &, | and ~ "
     "(not 'and', 'or', 'not' or a chained comparison), and ask one with predicate(index)"
@@ -40,7 +42,7 @@ class Metric:
     what is included, system and pinned messages too; ``tokens`` also counts what is reserved.
     """
 
-    name: str
+    name: str = attrs.field(validator=one_of(("tokens", "messages", "groups", "turns", "tool_groups")))
 
     def __gt__(self, limit: int) -> Comparison:
         return _compare(self, ">", limit)
@@ -267,7 +269,7 @@ never = _Constant(False)
 class FunctionPredicate(Predicate):
     """A function of the index that joined through :func:`predicate`; equal where the function is."""
 
-    function: Callable[[Any], object] = attrs.field(validator=attrs.validators.is_callable())
+    function: Callable[[Any], object] = attrs.field(validator=a_callable)
     negated: bool = False
 
     @property
@@ -325,95 +327,3 @@ def _combine(kind: type[AllOf | AnyOf], predicates: tuple[Predicate, ...]) -> Pr
     if not distinct:
         raise ValueError(f"{kind.__name__} takes at least one predicate, got none")
     return distinct[0] if len(distinct) == 1 else kind(*distinct)
-
-
-def tokens_exceed(limit: int) -> Comparison:
-    """``tokens > limit``, by the name readers of the .NET documentation know."""
-    return tokens > limit
-
-
-def tokens_below(limit: int) -> Comparison:
-    """``tokens < limit``."""
-    return tokens < limit
-
-
-def messages_exceed(limit: int) -> Comparison:
-    """``messages > limit``."""
-    return messages > limit
-
-
-def groups_exceed(limit: int) -> Comparison:
-    """``groups > limit``."""
-    return groups > limit
-
-
-def turns_exceed(limit: int) -> Comparison:
-    """``turns > limit``."""
-    return turns > limit
-
-
-def tool_groups_exceed(limit: int) -> Comparison:
-    """``tool_groups > limit``."""
-    return tool_groups > limit
-
-
-def has_tool_calls() -> Comparison:
-    """``tool_groups > 0``."""
-    return tool_groups > 0
-
-
-def fraction_of_window(fraction: float, *, window: int) -> Comparison:
-    """More tokens than this share of a model's context window, as ``tokens > n``.
-
-    ``fraction`` is above 0 and at most 1; ``window`` is in tokens. Rounded down.
-
-    >>> fraction_of_window(0.8, window=200_000)
-    tokens > 160000
-    """
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float):
-        raise TypeError(f"fraction must be a number above 0 and at most 1, got {fraction!r}")
-    if not 0 < fraction <= 1:
-        raise ValueError(f"fraction must be above 0 and at most 1, got {fraction!r}")
-    if isinstance(window, bool) or not isinstance(window, int):
-        raise TypeError(f"window must be an int of tokens, got {window!r}")
-    if window <= 0:
-        raise ValueError(f"window must be above 0 tokens, got {window!r}")
-    return tokens > int(fraction * window)
-
-
-def token_limit(target: Predicate) -> int | None:
-    """The smallest ``tokens <= n`` that stands anywhere in a target, or None."""
-    limits = [c.upper for c in comparisons(target) if c.metric == tokens and c.upper is not None]
-    return min(limits, default=None)
-
-
-def comparisons(condition: Predicate) -> Iterator[Comparison]:
-    """Every comparison in a predicate, at any depth."""
-    if isinstance(condition, Comparison):
-        yield condition
-    elif isinstance(condition, _Compound):
-        for operand in condition.operands:
-            yield from comparisons(operand)
-
-
-def _direct(condition: Predicate) -> list[Comparison]:
-    """The comparisons on which the condition stands directly: itself, or its own operands."""
-    operands = condition.operands if isinstance(condition, _Compound) else (condition,)
-    return [operand for operand in operands if isinstance(operand, Comparison)]
-
-
-def check_target(trigger: Predicate, target: Predicate) -> None:
-    """Refuse a target that is looser than the trigger on the same metric (rule K3)."""
-    for metric in METRICS.values():
-        fires = [c for c in _direct(trigger) if c.metric == metric and c.lower is not None]
-        holds = [c for c in _direct(target) if c.metric == metric and c.upper is not None]
-        if not fires or not holds:
-            continue
-        # Both sides as the tightest that they promise on this metric alone.
-        fire = (max if isinstance(trigger, AllOf) else min)(fires, key=lambda c: c.lower or 0)
-        hold = (max if isinstance(target, AnyOf) else min)(holds, key=lambda c: c.upper or 0)
-        if (hold.upper or 0) >= (fire.lower or 0):
-            raise ValueError(
-                f"target must not be looser than the trigger, got target {hold!r} beside trigger {fire!r}; "
-                f"expected at most {metric.name} <= {(fire.lower or 0) - 1}"
-            )

@@ -13,11 +13,12 @@ from ._errors import InvalidHistoryError
 from ._index import MessageIndex
 from ._report import CompactionReport
 from ._settings import IndexSettings
-from ._strategy import CompactionStrategy, OnOverflow, check_on_overflow
+from ._strategy import ON_OVERFLOW, CompactionStrategy, OnOverflow
 from ._transcript import checked_list
+from ._validators import check_choice
 from .counters import Counter, MediaCosts
 from .formats import Format
-from .instrumentation import Hook
+from .instrumentation import Hook, check_hooks
 
 OnInvalid = Literal["keep", "raise"]
 _MOST_INDEXES = 8
@@ -125,8 +126,8 @@ def as_chat_reducer(
     """
     if not isinstance(strategy, CompactionStrategy):
         raise TypeError(f"strategy must be a CompactionStrategy, got {strategy!r}")
-    if on_invalid not in ("keep", "raise"):
-        raise ValueError(f"on_invalid must be 'keep' or 'raise', got {on_invalid!r}")
-    check_on_overflow(on_overflow)
+    check_choice("on_invalid", on_invalid, ("keep", "raise"))
+    check_choice("on_overflow", on_overflow, ON_OVERFLOW)
+    check_hooks(hooks)
     settings = IndexSettings(counter, format, pinned, reserved, pending_turns, media_costs, validate)
     return ChatReducer(strategy, settings, on_invalid, on_overflow, hooks)

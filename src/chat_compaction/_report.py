@@ -78,6 +78,16 @@ class CompactionReport:
     counter: str = ""
     counter_exact: bool = False
 
+    def __str__(self) -> str:
+        """One line for people."""
+        exact = "" if self.tokens_exact else "at least "
+        sizes = (
+            f"{self.messages_before} -> {self.messages_after} messages, "
+            f"{exact}{self.tokens_before:,} -> {self.tokens_after:,} tokens"
+        )
+        ended = f"skipped by the {self.skipped}" if self.skipped else f"stopped by: {self.stopped_by}"
+        return f"{self.strategy}: {sizes}, {ended}, {'fits' if self.fits else 'does not fit'}"
+
     @property
     def event(self) -> str:
         """The name under which hooks log it."""

@@ -9,8 +9,9 @@ import attrs
 
 from ._index import MessageIndex
 from ._ledger import Change
-from ._predicates import Explanation, groups, messages, token_limit, tokens, turns
+from ._predicates import Explanation, groups, messages, tokens, turns
 from ._report import Blocker, CompactionReport, Exclusion
+from ._targets import token_limit
 
 if TYPE_CHECKING:
     from ._strategy import CompactionStrategy

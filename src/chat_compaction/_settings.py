@@ -7,25 +7,12 @@ from typing import Any
 
 import attrs
 
+from ._validators import a_bool, non_negative
 from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
 from .formats import Format, Message, PartKind, resolve_format
 from .formats._base import get
 
 _TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT)
-
-
-def non_negative(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """An attrs validator: an int, no bool, not below zero; says name, value and expectation."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{attribute.name} must be an int of 0 or more, got {value!r}")
-    if value < 0:
-        raise ValueError(f"{attribute.name} must be 0 or more, got {value!r}")
-
-
-def a_bool(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """An attrs validator: True or False, nothing that is merely truthy."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{attribute.name} must be True or False, got {value!r}")
 
 
 @attrs.frozen
@@ -41,7 +28,10 @@ class Pins:
         """Whether this message is pinned."""
         if self.predicate is not None:
             return bool(self.predicate(message))
-        return id(message) in self.objects or (bool(self.ids) and get(message, "id") in self.ids)
+        if id(message) in self.objects:
+            return True
+        message_id = get(message, "id") if self.ids else None
+        return isinstance(message_id, str) and message_id in self.ids
 
 
 def _pins_of(pinned: Any) -> Pins:

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
@@ -16,25 +16,26 @@ from ._errors import ContextOverflowError, StrategyError
 from ._floor import Floor
 from ._groups import MessageGroup
 from ._index import MessageIndex
-from ._predicates import Explanation, Predicate, check_target
+from ._predicates import Explanation, Predicate
 from ._report import CompactionReport
-from ._settings import a_bool, non_negative
-from .instrumentation import Hook, emit
+from ._targets import check_target
+from ._validators import a_bool, check_choice, non_negative
+from .instrumentation import Hook, check_hooks, emit
 
 OnOverflow = Literal["report", "raise"]
+ON_OVERFLOW = ("report", "raise")
+
+
+def check_predicate(name: str, value: object) -> None:
+    """Refuse what is no predicate, with a hint for a plain function."""
+    if not isinstance(value, Predicate):
+        hint = "; make a predicate of a function with chat_compaction.predicate" if callable(value) else ""
+        raise TypeError(f"{name} must be a predicate such as tokens > 8_000, got {value!r}{hint}")
 
 
 def a_predicate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """An attrs validator: a predicate, with a hint for a plain function."""
-    if not isinstance(value, Predicate):
-        hint = "; make a predicate of a function with chat_compaction.predicate" if callable(value) else ""
-        raise TypeError(f"{attribute.name} must be a predicate such as tokens > 8_000, got {value!r}{hint}")
-
-
-def check_on_overflow(on_overflow: object) -> None:
-    """Refuse anything but the two settings."""
-    if on_overflow not in ("report", "raise"):
-        raise ValueError(f"on_overflow must be 'report' or 'raise', got {on_overflow!r}")
+    """An attrs validator: a predicate."""
+    check_predicate(attribute.name, value)
 
 
 @attrs.define(kw_only=True, eq=False, on_setattr=attrs.setters.NO_OP)
@@ -43,8 +44,9 @@ class CompactionStrategy(ABC):
 
     ``trigger`` says when to compact, ``target`` when to stop; without one the target is the inverse
     of the trigger (rule K3). The floor is the same for every strategy: the newest
-    ``min_preserved_groups`` groups (one at the least, rule K2), pinned and pending groups, the newest
-    user message unless ``keep_last_user=False``, and system groups unless ``preserve_system=False``.
+    ``min_preserved_groups`` groups (one at the least, rule K2) and ``min_preserved_messages`` messages,
+    pinned and pending groups, the newest user message unless ``keep_last_user=False``, and system groups
+    unless ``preserve_system=False``.
 
     A subclass may be a plain class, an attrs class or a dataclass; fields of the base that it does
     not set have their defaults.
@@ -53,24 +55,37 @@ class CompactionStrategy(ABC):
     trigger: Predicate = attrs.field(validator=a_predicate)
     target: Predicate | None = attrs.field(default=None, validator=attrs.validators.optional(a_predicate))
     min_preserved_groups: int = attrs.field(default=8, validator=non_negative)
+    min_preserved_messages: int = attrs.field(default=0, validator=non_negative)
     keep_last_user: bool = attrs.field(default=True, validator=a_bool)
     preserve_system: bool = attrs.field(default=True, validator=a_bool)
 
     def __attrs_post_init__(self) -> None:
-        check_target(self.trigger, self.effective_target)
+        self._check()
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached only where the attribute is not set: a dataclass, or an own __init__, sets no field of ours.
-        if name in _DEFAULTS:
-            return _DEFAULTS[name]
-        hint = ": every strategy has a trigger, such as tokens > 8_000" if name == "trigger" else ""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+    def __post_init__(self) -> None:
+        """What a dataclass calls: the same checks."""
+        self._check()
+
+    def _check(self) -> None:
+        check_predicate("trigger", self.trigger)
+        check_predicate("target", self.effective_target)
+        check_target(self.trigger, self.effective_target)
+        _ = self.floor
+
+    if not TYPE_CHECKING:  # Type checkers know the fields, and should go on finding misspelt ones.
+
+        def __getattr__(self, name: str) -> Any:
+            """The default of a field that is not set: a dataclass, or an own __init__, sets none of ours."""
+            if name in _DEFAULTS:
+                return _DEFAULTS[name]
+            hint = ": a strategy needs a trigger, such as tokens > 8_000" if name == "trigger" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     def __repr__(self) -> str:
         # Only what differs from the default, and by the name of the argument.
-        fields = [field for field in attrs.fields(type(self)) if field.init]
-        given = [(f.alias, getattr(self, f.name)) for f in fields if getattr(self, f.name) != f.default]
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given)})"
+        values = [(f.alias, getattr(self, f.name, None), f.default) for f in attrs.fields(type(self)) if f.init]
+        given = ", ".join(f"{name}={value!r}" for name, value, default in values if value != default)
+        return f"{type(self).__name__}({given})"
 
     @abstractmethod
     def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, Any] | None:
@@ -92,6 +107,7 @@ class CompactionStrategy(ABC):
         """What a compaction never touches (rule K4)."""
         return Floor(
             min_preserved_groups=self.min_preserved_groups,
+            min_preserved_messages=self.min_preserved_messages,
             keep_last_user=self.keep_last_user,
             preserve_system=self.preserve_system,
         )
@@ -142,10 +158,11 @@ class CompactionStrategy(ABC):
     def _compaction(
         self, index: MessageIndex, on_overflow: OnOverflow, hooks: Sequence[Hook] | None
     ) -> Core[CompactionReport]:
-        check_on_overflow(on_overflow)
+        check_choice("on_overflow", on_overflow, ON_OVERFLOW)
+        check_hooks(hooks)
         if not isinstance(index, MessageIndex):
             raise TypeError(f"index must be a MessageIndex (MessageIndex.from_messages(history)), got {index!r}")
-        check_target(self.trigger, self.effective_target)
+        self._check()  # A class whose own constructor made no checks is checked here.
         started = perf_counter()
         try:
             report = yield from self._asked(index, on_overflow, started)

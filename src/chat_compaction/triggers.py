@@ -5,6 +5,16 @@
 (tokens > 8000) | (turns > 40)
 """
 
+from ._factories import (
+    fraction_of_window,
+    groups_exceed,
+    has_tool_calls,
+    messages_exceed,
+    tokens_below,
+    tokens_exceed,
+    tool_groups_exceed,
+    turns_exceed,
+)
 from ._predicate_parser import parse_predicate
 from ._predicates import (
     AllOf,
@@ -17,21 +27,13 @@ from ._predicates import (
     all_of,
     always,
     any_of,
-    fraction_of_window,
     groups,
-    groups_exceed,
-    has_tool_calls,
     messages,
-    messages_exceed,
     never,
     predicate,
     tokens,
-    tokens_below,
-    tokens_exceed,
     tool_groups,
-    tool_groups_exceed,
     turns,
-    turns_exceed,
 )
 
 __all__ = [

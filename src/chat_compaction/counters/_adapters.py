@@ -153,7 +153,8 @@ def _unlimited_copy(tokenizer: Tokenizer) -> Tokenizer:
         copy = type(tokenizer).from_str(tokenizer.to_str())
     except Exception as error:  # what tokenizers raises for a part written in Python is a bare Exception
         raise ValueError(
-            f"tokenizer must not truncate or pad, or be one that can be copied, got {tokenizer!r}: {error}"
+            "tokenizer must be one that can be copied, or that neither truncates nor pads, "
+            f"got truncation={tokenizer.truncation}, padding={tokenizer.padding}: {error}"
         ) from error
     copy.no_truncation()
     copy.no_padding()

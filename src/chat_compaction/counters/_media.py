@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
-
-def _tokens(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{attribute.name} must be an int of 0 or more, got {value!r}")
-    if value < 0:
-        raise ValueError(f"{attribute.name} must be 0 or more, got {value!r}")
+from .._validators import non_negative
 
 
 @attrs.frozen(kw_only=True)
@@ -40,12 +33,12 @@ class MediaCosts:
         TypeError, ValueError: if a cost is not an int of 0 or more.
     """
 
-    image: int = attrs.field(default=1_600, validator=_tokens)
-    audio: int = attrs.field(default=1_920, validator=_tokens)
-    document: int = attrs.field(default=10_000, validator=_tokens)
-    video: int = attrs.field(default=17_400, validator=_tokens)
-    encrypted_reasoning: int = attrs.field(default=640, validator=_tokens)
-    other: int = attrs.field(default=1_600, validator=_tokens)
+    image: int = attrs.field(default=1_600, validator=non_negative)
+    audio: int = attrs.field(default=1_920, validator=non_negative)
+    document: int = attrs.field(default=10_000, validator=non_negative)
+    video: int = attrs.field(default=17_400, validator=non_negative)
+    encrypted_reasoning: int = attrs.field(default=640, validator=non_negative)
+    other: int = attrs.field(default=1_600, validator=non_negative)
 
     def cost(self, kind: str) -> int:
         """The tokens of one part of a kind: the name of a field; any other kind costs ``other``."""

@@ -36,15 +36,23 @@ def detect(messages: Iterable[Any]) -> Format | None:
     """
     for message in messages:
         for candidate in FORMATS.values():
-            if candidate.claims(message):
+            if _claims(candidate, message):
                 return candidate
     return None
+
+
+def _claims(candidate: Format, message: Any) -> bool:
+    try:
+        return candidate.claims(message)
+    except Exception:  # An object that fails when it is looked at: reading it says what is wrong.
+        return False
 
 
 def resolve_format(format: str | Format) -> Format | None:
     """The format for a ``format=`` argument: a name, a format of your own, or None for ``"auto"``."""
     if not isinstance(format, str):
-        if all(hasattr(format, field) for field in ("name", "overhead", "first_user", "read", "claims")):
+        fields = ("name", "overhead", "first_user", "read", "claims")
+        if not isinstance(format, type) and all(hasattr(format, field) for field in fields):
             return format
         raise TypeError(f"format must be 'auto', a name or a Format, got {format!r}")
     if format == "auto":

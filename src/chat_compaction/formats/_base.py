@@ -7,12 +7,17 @@ says which rules the provider holds a list to. It never changes what it reads.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, Protocol, TypeVar
 
 from .._errors import MessageError
-from .._messages import Message
+from .._messages import Message, Role
+
+_Self = TypeVar("_Self")
+
+Place = tuple[Any, ...]
+"""Where a value stands: the position of its message, then keys and numbers, the outermost first."""
 
 
 class Format(Protocol):
@@ -36,19 +41,30 @@ class Format(Protocol):
         """Our view of one message; raises :class:`~chat_compaction.MessageError` at ``position``."""
 
     def claims(self, raw: Any) -> bool:
-        """Whether the message can only be of this format; never raises."""
+        """Whether the message can only be of this format; an exception counts as no."""
+
+
+# -- looking at what the caller gave -------------------------------------------------------------
+
+# The concrete type stands first: it is nearly always the one, and an ABC takes eight times as long to ask.
+MAPPINGS = (dict, Mapping)
+_TEXTS = (str, bytes, bytearray, memoryview)
+_NO_OBJECTS = (*_TEXTS, int, float, complex, Sequence, Set, type(None))
 
 
 def get(raw: Any, key: str) -> Any:
     """A field of a dict or of an SDK's object; None where there is none."""
-    if isinstance(raw, Mapping):
-        return raw.get(key)
-    return getattr(raw, key, None)
+    return raw.get(key) if isinstance(raw, MAPPINGS) else getattr(raw, key, None)
 
 
 def is_object(raw: Any) -> bool:
-    """A dict, or an object with fields: not a scalar, a list or None."""
-    return isinstance(raw, Mapping) or (hasattr(raw, "__dict__") and not isinstance(raw, type | str | bytes | Sequence))
+    """A dict, or an object with fields: not a scalar, a list, a class, a function or None."""
+    return isinstance(raw, MAPPINGS) or not (isinstance(raw, _NO_OBJECTS) or callable(raw))
+
+
+def is_list(raw: Any) -> bool:
+    """A list, a tuple or another sequence that is no text."""
+    return isinstance(raw, list) or (isinstance(raw, Sequence) and not isinstance(raw, _TEXTS))
 
 
 def kind_of(part: Any) -> str:
@@ -62,91 +78,83 @@ def module_of(raw: Any) -> str:
     return type(raw).__module__.partition(".")[0]
 
 
-class Cursor:
-    """Where we read: it turns "what is wrong" into an error that names the position and the path."""
+# -- reading it, with an error that names the place ----------------------------------------------
 
-    __slots__ = ("path", "position")
 
-    def __init__(self, position: int, path: str = "") -> None:
-        self.position = position
-        self.path = path
+def guarded(read: Callable[[_Self, Any, int], Message]) -> Callable[[_Self, Any, int], Message]:
+    """Turn what an object of the caller's raises while it is read into an error with its position."""
 
-    def at(self, path: str) -> Cursor:
-        """The same message, one step further in."""
-        return Cursor(self.position, self.path + path)
+    @functools.wraps(read)
+    def guard(self: _Self, raw: Any, position: int) -> Message:
+        try:
+            return read(self, raw, position)
+        except MessageError:
+            raise
+        except Exception as error:
+            raise wrong((position,), f"cannot be read: it raises {type(error).__name__}") from error
 
-    def error(self, message: str) -> MessageError:
-        """The error to raise here."""
-        return MessageError(self.position, f"{self.path} {message}")
+    return guard
 
-    def text(self, value: Any, key: str) -> str:
-        """A field that must be a string; null and absent are empty."""
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise self.at(f".{key}").error(f"must be a string, got {shown(value)}")
-        return value
 
-    def identity(self, value: Any, key: str) -> str:
-        """A field that must be a string and be there."""
-        if not isinstance(value, str):
-            raise self.at(f".{key}").error(f"must be a string, got {shown(value)}")
-        return value
+def wrong(here: Place, message: str) -> MessageError:
+    """The error to raise for what stands here."""
+    position, *steps = here
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return MessageError(position, f"{path} {message}")
 
-    def items(self, value: Any, key: str) -> Iterator[tuple[Any, Cursor]]:
-        """The elements of a field that must be a list of objects; null and absent are empty."""
-        if value is None:
-            return
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-            raise self.at(f".{key}").error(f"must be a list, got {shown(value)}")
-        for number, item in enumerate(value):
-            inner = self.at(f".{key}[{number}]")
-            if not is_object(item):
-                raise inner.error(f"must be an object, got {shown(item)}")
-            yield item, inner
+
+def role_of(raw: Any, roles: Mapping[str, Role], here: Place, format: str) -> str:
+    """The role of a message: one of those that the format has."""
+    role = get(raw, "role")
+    if isinstance(role, str) and role in roles:
+        return role
+    # The role names the format that was meant ("model"); a longer text is none, and may be private.
+    got = repr(role) if isinstance(role, str) and role.isidentifier() and len(role) <= 20 else shown(role)
+    what = f"must be one of {', '.join(roles)}, got {got}" if role else "is missing"
+    raise wrong((*here, "role"), f"{what} {_read_as(format)}")
+
+
+def part_kind(part: Any, here: Place, format: str) -> str:
+    """The ``type`` of a content part, which every part has; what type it is does not matter."""
+    kind = get(part, "type")
+    if isinstance(kind, str) and kind:
+        return kind
+    what = f"must be a string, got {shown(kind)}" if kind else "is missing"
+    raise wrong((*here, "type"), f"{what} {_read_as(format)}")
+
+
+def _read_as(format: str) -> str:
+    return f"(read as {format!r}; format= names another)"
+
+
+def string(value: Any, here: Place, key: str) -> str:
+    """A field that must be a string; null and absent are empty."""
+    return "" if value is None else identity(value, here, key)
+
+
+def identity(value: Any, here: Place, key: str) -> str:
+    """A field that must be a string and be there."""
+    if not isinstance(value, str):
+        raise wrong((*here, key), f"must be a string, got {shown(value)}")
+    return value
+
+
+def items(value: Any, here: Place, key: str, expected: str = "a list") -> Iterator[tuple[Any, Place]]:
+    """The elements of a field that must be a list of objects; null and absent are empty."""
+    if value is None:
+        return
+    if not is_list(value):
+        raise wrong((*here, key), f"must be {expected}, got {shown(value)}")
+    for number, item in enumerate(value):
+        place = (*here, key, number)
+        if not is_object(item):
+            raise wrong(place, f"must be an object, got {shown(item)}")
+        yield item, place
 
 
 def shown(value: Any) -> str:
     """A value in an error: short, and never the text of a conversation."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 10**9):
         return repr(value)
-    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
-
-
-# Fields that carry no text for the model: ids, framing, caching, and what is encoded or encrypted.
-_UNSENT = frozenset(
-    {"type", "id", "tool_use_id", "cache_control", "citations", "caller", "data", "signature"}
-    | {"encrypted_content", "encrypted_index", "encrypted_stdout", "file_data", "file_id", "index"}
-)
-
-
-def json_text(value: Any) -> str:
-    """Compact JSON of arguments or of a part we do not know; what is no JSON counts as its ``str``."""
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-    except (ValueError, RecursionError):
-        # Circular, or deeper than the interpreter goes: no provider takes it, but reading never fails on it.
-        return ""
-
-
-def _plain(value: Any) -> Any:
-    """An SDK's nested object as plain data, for counting only."""
-    dump = getattr(value, "model_dump", None)
-    return dump(exclude_none=True) if callable(dump) else str(value)
-
-
-def opaque_text(raw: Any) -> str:
-    """The countable text of a part of unknown type: its JSON without encoded or encrypted fields (rule C1)."""
-    return json_text(_without_unsent(raw if isinstance(raw, Mapping) else _plain(raw), 0))
-
-
-def _without_unsent(value: Any, depth: int) -> Any:
-    if depth > 50:
-        return None
-    if isinstance(value, Mapping):
-        return {k: _without_unsent(v, depth + 1) for k, v in value.items() if k not in _UNSENT and v is not None}
-    if isinstance(value, list | tuple):
-        return [_without_unsent(item, depth + 1) for item in value]
-    return value
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

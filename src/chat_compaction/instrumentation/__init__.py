@@ -6,36 +6,44 @@ registration: hooks are an argument. Without one, :func:`log_report` is the only
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 from .._report import CompactionReport
 
-__all__ = ["Hook", "emit", "log_report"]
+__all__ = ["Hook", "check_hooks", "emit", "log_report"]
 
 Hook = Callable[[CompactionReport], object]
 
 
 def log_report(report: CompactionReport) -> None:
-    """The default hook: one structlog event for each compaction, on the logger ``chat_compaction``.
+    """The default hook: one structlog event for each compaction.
 
-    ``compaction.completed`` at level INFO, or WARNING where the history does not fit;
-    ``compaction.skipped`` at DEBUG. structlog is imported at the first event that somebody listens
-    to; nothing is configured, and an unconfigured program stays silent.
+    ``compaction.completed`` at INFO, ``compaction.skipped`` at DEBUG, and either at WARNING where the
+    history does not fit. A program that configured structlog gets the events in its own pipeline;
+    in any other they go to the logger ``chat_compaction`` of the standard library, if that has a
+    handler. Nothing is configured here, so an unconfigured program stays silent, and structlog is
+    imported at the first event that somebody listens to.
     """
     import logging
 
     level = logging.WARNING if not report.fits else logging.DEBUG if report.skipped else logging.INFO
+    structlog = sys.modules.get("structlog")
+    configured = structlog is not None and structlog.is_configured()
     logger = logging.getLogger("chat_compaction")
-    # A discarded structlog event costs far more than the question.
-    if logger.isEnabledFor(level) and _has_handler(logger):
+    # A discarded structlog event costs far more than the question; and without a handler, the
+    # standard library would print warnings to standard error.
+    if configured or (logger.isEnabledFor(level) and logger.hasHandlers()):
         from ._structlog import log
 
-        log(logger, level, report)
+        log(None if configured else logger, level, report)
 
 
-def _has_handler(logger: object) -> bool:
-    """Somebody listens: without a handler, the standard library would print warnings to standard error."""
-    return bool(logger.hasHandlers())  # type: ignore[attr-defined]
+def check_hooks(hooks: object) -> None:
+    """Refuse what is no list of callables; a single one is easily passed by mistake."""
+    if hooks is None or (isinstance(hooks, Sequence) and all(map(callable, hooks))):
+        return
+    raise TypeError(f"hooks must be None or a list of callables that take a report, got {hooks!r}")
 
 
 def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
@@ -46,4 +54,6 @@ def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
         except Exception:
             import logging
 
-            logging.getLogger("chat_compaction").exception("the hook %r failed", hook)
+            logger = logging.getLogger("chat_compaction")
+            if logger.hasHandlers():
+                logger.exception("the hook %r failed", hook)

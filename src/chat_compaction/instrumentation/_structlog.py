@@ -1,4 +1,4 @@
-"""Events through structlog, on top of a logger of the standard library."""
+"""Events through structlog."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import structlog
 from .._report import CompactionReport
 
 
-def log(logger: logging.Logger, level: int, report: CompactionReport) -> None:
-    """Log a report with the processors that the program configured, on the library's own logger.
+def log(logger: logging.Logger | None, level: int, report: CompactionReport) -> None:
+    """Log a report to a logger of the standard library, or (None) where the program's structlog leads.
 
     Left to itself, an unconfigured structlog would print to standard output, which is the program's.
     """
-    bound = structlog.wrap_logger(logger, wrapper_class=structlog.stdlib.BoundLogger)
-    bound.log(level, report.event, **report.metrics())
+    if logger is None:
+        bound = structlog.get_logger("chat_compaction")
+    else:
+        bound = structlog.wrap_logger(logger, wrapper_class=structlog.stdlib.BoundLogger)
+    getattr(bound, logging.getLevelName(level).lower())(report.event, **report.metrics())

@@ -12,6 +12,7 @@ from .._errors import StrategyError
 from .._index import MessageIndex
 from .._predicates import Predicate
 from .._strategy import CompactionStrategy, a_predicate
+from .._validators import a_callable
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -28,7 +29,7 @@ class ReducerStrategy(CompactionStrategy):
     messages > 40
     """
 
-    reducer: Callable[[list[Any]], Any] = attrs.field(kw_only=False, validator=attrs.validators.is_callable())
+    reducer: Callable[[list[Any]], Any] = attrs.field(kw_only=False, validator=a_callable)
     trigger: Predicate = attrs.field(kw_only=False, validator=a_predicate)
 
     def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, None]:
@@ -46,17 +47,16 @@ def _places(answer: object, messages: Sequence[Any]) -> list[int]:
     """Where in the list each message of the answer stands: by identity, else by equality, in order."""
     if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
         raise StrategyError(f"the reducer must return a list of messages, got {type(answer).__name__}")
-    by_identity = {id(message): place for place, message in enumerate(messages)}
     places: list[int] = []
     for number, message in enumerate(answer):
-        after = places[-1] + 1 if places else 0
-        place = by_identity.get(id(message))
+        rest = range(places[-1] + 1 if places else 0, len(messages))
+        place = next((p for p in rest if messages[p] is message), None)
         if place is None:
-            place = next((p for p in range(after, len(messages)) if messages[p] == message), None)
-        if place is None or place < after:
+            place = next((p for p in rest if messages[p] == message), None)
+        if place is None:
             raise StrategyError(
-                f"the reducer must return messages that it was given, in their order: item {number} of its list is "
-                f"{'new' if place is None else 'out of order'}"
+                "the reducer must return messages that it was given, in their order: "
+                f"item {number} of its list is new, or stands too late"
             )
         places.append(place)
     return places

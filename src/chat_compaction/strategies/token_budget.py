@@ -6,12 +6,11 @@ from typing import Literal
 
 import attrs
 
-from .._floor import Floor
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._predicates import Predicate, tokens, turns
-from .._settings import non_negative
 from .._strategy import CompactionStrategy
+from .._validators import non_negative, one_of
 
 Evict = Literal["turns-then-groups", "turns", "groups"]
 _EVICT = ("turns-then-groups", "turns", "groups")
@@ -43,7 +42,7 @@ class TokenBudgetStrategy(CompactionStrategy):
     max_turns: int | None = attrs.field(default=None, validator=attrs.validators.optional(non_negative))
     min_preserved_messages: int = attrs.field(default=2, validator=non_negative)
     # The argument is called ``evict``, as what it says; the base has a method of that name.
-    evict_order: Evict = attrs.field(default="turns-then-groups", alias="evict")
+    evict_order: Evict = attrs.field(default="turns-then-groups", alias="evict", validator=one_of(_EVICT))
     min_preserved_groups: int = attrs.field(default=1, validator=non_negative)
     trigger: Predicate = attrs.field(init=False, eq=False)
     target: Predicate = attrs.field(init=False, eq=False)
@@ -53,25 +52,15 @@ class TokenBudgetStrategy(CompactionStrategy):
         if value is not None and value > self.max_tokens:
             raise ValueError(f"target_tokens must be at most max_tokens ({self.max_tokens}), got {value}")
 
-    @evict_order.validator
-    def _check_evict(self, _: object, value: object) -> None:
-        if value not in _EVICT:
-            raise ValueError(f"evict must be one of {', '.join(map(repr, _EVICT))}, got {value!r}")
-
-    @trigger.default
-    def _trigger(self) -> Predicate:
-        above = tokens > self.max_tokens
-        return above if self.max_turns is None else above | (turns > self.max_turns)
-
-    @target.default
-    def _target(self) -> Predicate:
-        below = tokens <= (self.max_tokens if self.target_tokens is None else self.target_tokens)
-        return below if self.max_turns is None else below & (turns <= self.max_turns)
-
-    @property
-    def floor(self) -> Floor:
-        """What a compaction never touches (rule K4)."""
-        return attrs.evolve(super().floor, min_preserved_messages=self.min_preserved_messages)
+    def __attrs_post_init__(self) -> None:
+        # After the validators, so that a wrong argument is reported by its own name.
+        trigger: Predicate = tokens > self.max_tokens
+        target: Predicate = tokens <= (self.max_tokens if self.target_tokens is None else self.target_tokens)
+        if self.max_turns is not None:
+            trigger, target = trigger | (turns > self.max_turns), target & (turns <= self.max_turns)
+        object.__setattr__(self, "trigger", trigger)
+        object.__setattr__(self, "target", target)
+        super().__attrs_post_init__()
 
     def compact_core(self, index: MessageIndex) -> None:
         """See :class:`CompactionStrategy`."""

@@ -1,0 +1,42 @@
+"""attrs validators: each says in one string the argument, its value and what was expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+
+def non_negative(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An int, no bool, not below zero."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{attribute.alias} must be an int of 0 or more, got {value!r}")
+    if value < 0:
+        raise ValueError(f"{attribute.alias} must be an int of 0 or more, got {value!r}")
+
+
+def a_bool(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """True or False, nothing that is merely truthy."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{attribute.alias} must be True or False, got {value!r}")
+
+
+def a_callable(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{attribute.alias} must be callable, got {value!r}")
+
+
+def one_of(choices: tuple[str, ...]) -> Any:
+    """One of a few words."""
+
+    def validator(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        check_choice(attribute.alias or attribute.name, value, choices)
+
+    return validator
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse anything but one of a few words."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

@@ -1,0 +1,95 @@
+"""``chat-compaction compact``."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from .._errors import ContextOverflowError
+from .._report import CompactionReport
+from ._click import CONTEXT, Command, Overflow, option, tell, usage_error
+from ._files import check_output, read_session, shown, write_files, write_output
+from ._logs import log_to_stderr
+from ._options import index_of, reading_options, session_argument, strategy_of, strategy_options
+from ._session import Session
+from ._text import summary
+
+_WRITING = "Writing"
+_EXAMPLES = """\b
+Examples:
+  chat-compaction compact session.json --max-tokens 8000 --target-tokens 4000 -o shorter.json
+  chat-compaction compact - --strategy truncation --trigger "turns > 40" < session.jsonl
+"""
+
+
+@click.command(cls=Command, context_settings=CONTEXT, epilog=_EXAMPLES)
+@session_argument
+@strategy_options
+@reading_options
+@option(_WRITING, "-o", "--output", metavar="FILE", default="-", help="Write the messages here; - is standard output.")
+@option(_WRITING, "--report", metavar="FILE", help="Write what was done, as JSON.")
+@option(_WRITING, "--table", is_flag=True, help="Show on standard error what stayed, what left and why.")
+@option(
+    _WRITING,
+    "--on-overflow",
+    type=click.Choice(["report", "raise"]),
+    default="report",
+    show_default=True,
+    help="Where what must stay is too large: report writes it all the same, raise writes nothing. The status is 1 in "
+    "both cases.",
+)
+@option(_WRITING, "-q", "--quiet", is_flag=True, help="No summary and no progress on standard error.")
+@option(_WRITING, "-v", "--verbose", is_flag=True, help="Log events on standard error.")
+@click.pass_context
+def compact(ctx: click.Context, /, session: str, output: str, report: str | None, **options: Any) -> None:
+    """Shorten a session to a budget, and write the messages that stay.
+
+    SESSION is a file, or - for standard input: a JSON list of messages, a JSON object with the key
+    "messages", or JSON Lines with one message a line. What is written has the same shape; an object
+    keeps its other keys. Messages stay or leave whole, and a tool call never parts from its results.
+
+    The messages are all that goes to standard output. The status is 0 when done, 1 where what must
+    stay does not fit, 2 for wrong use and for what cannot be read or written.
+    """
+    strategy = strategy_of(options)
+    _check_outputs(output, report)
+    if options["verbose"]:
+        ctx.call_on_close(log_to_stderr())
+    read = read_session(session)
+    index = index_of(read, session, options, progress=not options["quiet"])
+    try:
+        done = strategy.compact(index, on_overflow=options["on_overflow"])
+    except ContextOverflowError as error:
+        raise Overflow(f"{shown(session)}: {error}") from error
+    _write(read, index.included_messages(), done, output, report)
+    if options["table"]:
+        # Here, since rich takes a while to load.
+        from ._tables import print_compaction
+
+        print_compaction(shown(session), strategy, index, done)
+    if not options["quiet"]:
+        tell(summary(shown(session), done))
+    ctx.exit(0 if done.fits else 1)
+
+
+def _check_outputs(output: str, report: str | None) -> None:
+    if report == "-":
+        usage_error("--report must be a file, got -: standard output is for messages")
+    names = [name for name in (output, report) if name not in ("-", None)]
+    for name in names:
+        check_output(name)
+    if len({os.path.realpath(name) for name in names}) < len(names):
+        usage_error(f"--report must be another file than --output, got {report} for both")
+
+
+def _write(session: Session, kept: list[Any], done: CompactionReport, output: str, report: str | None) -> None:
+    messages = session.dump(kept)
+    files = {} if output == "-" else {output: messages}
+    if report is not None:
+        files[report] = json.dumps(done.to_dict(), indent=2) + "\n"
+    write_files(files)
+    if output == "-":
+        write_output(messages)

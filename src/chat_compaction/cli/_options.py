@@ -1,0 +1,201 @@
+"""The options that commands share, and what they mean: an index, a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+import click
+
+from .._errors import MessageError
+from .._index import MessageIndex
+from .._strategy import CompactionStrategy
+from ..formats import FORMATS
+from ..strategies import TokenBudgetStrategy, TruncationStrategy
+from ._click import Count, Failure, PredicateText, arguments_are_options, option, usage_error
+from ._counting import counter_of, with_progress
+from ._files import shown
+from ._session import Session
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_READING = "Reading and counting"
+_STRATEGY = "Strategy"
+_BUDGET = "With --strategy token-budget"
+_TRUNCATION = "With --strategy truncation"
+_KEEPING = "What may leave, with both"
+
+session_argument = click.argument("session", type=str)
+
+format_option = option(
+    _READING,
+    "--format",
+    type=click.Choice(["auto", *FORMATS]),
+    default="auto",
+    show_default=True,
+    help="The format of the messages.",
+)
+
+
+def _all(*decorators: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    """The decorators as one; the help lists options in this order."""
+
+    def decorate(function: _F) -> _F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+reading_options = _all(
+    format_option,
+    option(
+        _READING,
+        "--counter",
+        type=click.Choice(["auto", "estimate"]),
+        help="What counts tokens: an installed vocabulary if there is one (auto, the default), or an estimate.",
+    ),
+    option(_READING, "--tokenizer", metavar="FILE", help="Count with this tokenizer.json (or .json.gz) instead."),
+    option(
+        _READING,
+        "--reserved",
+        type=Count(),
+        default=0,
+        help="Tokens that are sent apart from the messages, such as a system prompt and tool schemas.",
+    ),
+    option(
+        _READING,
+        "--pin",
+        type=Count(),
+        multiple=True,
+        metavar="POSITION",
+        help="A message that never leaves, by its position from 0 on. May be given several times.",
+    ),
+)
+
+strategy_options = _all(
+    option(
+        _STRATEGY,
+        "--strategy",
+        type=click.Choice(["token-budget", "truncation"]),
+        metavar="NAME",
+        default="token-budget",
+        show_default=True,
+        help="token-budget: whole turns leave, oldest first. truncation: single groups leave, oldest first.",
+    ),
+    option(_BUDGET, "--max-tokens", type=Count(), help="Compact a session of more than N tokens.  [required]"),
+    option(_BUDGET, "--target-tokens", type=Count(), help="Stop at N tokens; by default at --max-tokens."),
+    option(_BUDGET, "--max-turns", type=Count(), help="Compact a session of more than N turns, too."),
+    option(_BUDGET, "--min-messages", type=Count(), help="Keep the newest N messages in any case; by default 2."),
+    option(
+        _BUDGET,
+        "--evict",
+        type=click.Choice(["turns-then-groups", "turns", "groups"]),
+        metavar="WHAT",
+        help="turns: whole turns leave. groups: single groups. turns-then-groups, the default: whole turns, and if "
+        "that is not enough single groups of the turns that had to stay.",
+    ),
+    option(
+        _TRUNCATION,
+        "--trigger",
+        type=PredicateText(),
+        help="Compact when this holds, such as 'tokens > 8000 | turns > 40'.  [required]",
+    ),
+    option(
+        _TRUNCATION,
+        "--target",
+        type=PredicateText(),
+        help="Stop when this holds, such as 'tokens <= 4000'; by default when the trigger no longer does.",
+    ),
+    option(
+        _KEEPING,
+        "--min-groups",
+        type=Count(),
+        help="Keep the newest N groups in any case; by default 1 with token-budget, 8 with truncation.",
+    ),
+    option(_KEEPING, "--no-keep-last-user", is_flag=True, help="Let the newest user message leave, too."),
+    option(_KEEPING, "--no-preserve-system", is_flag=True, help="Let system messages leave, too."),
+)
+
+
+@attrs.frozen
+class _Kind:
+    """A strategy, its own options by parameter with the arguments they stand for, and the one it needs."""
+
+    make: Callable[..., CompactionStrategy]
+    arguments: dict[str, str]
+    needs: str
+    example: str
+
+
+_KINDS = {
+    "token-budget": _Kind(
+        TokenBudgetStrategy,
+        {
+            "max_tokens": "max_tokens",
+            "target_tokens": "target_tokens",
+            "max_turns": "max_turns",
+            "evict": "evict",
+            "min_messages": "min_preserved_messages",
+        },
+        "max_tokens",
+        "--max-tokens 8000",
+    ),
+    "truncation": _Kind(
+        TruncationStrategy, {"trigger": "trigger", "target": "target"}, "trigger", "--trigger 'tokens > 8000'"
+    ),
+}
+
+
+def strategy_of(options: dict[str, Any]) -> CompactionStrategy:
+    """The strategy that the options describe; those of another strategy are wrong use."""
+    name = options["strategy"]
+    kind = _KINDS[name]
+    for other_name, other in _KINDS.items():
+        for parameter in other.arguments:
+            if other is not kind and options[parameter] is not None:
+                usage_error(
+                    f"{_flag(parameter)} is for --strategy {other_name}, got --strategy {name}, "
+                    f"which expects {kind.example}"
+                )
+    if options[kind.needs] is None:
+        usage_error(f"--strategy {name} needs {_flag(kind.needs)}, such as {kind.example}")
+    names = {**kind.arguments, "min_groups": "min_preserved_groups"}
+    given = {argument: options[parameter] for parameter, argument in names.items() if options[parameter] is not None}
+    with arguments_are_options({argument: _flag(parameter) for parameter, argument in names.items()}):
+        return kind.make(
+            **given,
+            keep_last_user=not options["no_keep_last_user"],
+            preserve_system=not options["no_preserve_system"],
+        )
+
+
+def _flag(parameter: str) -> str:
+    return f"--{parameter.replace('_', '-')}"
+
+
+def index_of(session: Session, source: str, options: dict[str, Any], *, progress: bool = True) -> MessageIndex:
+    """The index of a session, to be read and counted as the options say."""
+    counter = counter_of(options["counter"], options["tokenizer"])
+    messages = session.messages
+    for position in options["pin"]:
+        if position >= len(messages):
+            usage_error(f"--pin must be the position of one of {len(messages)} messages, from 0 on, got {position}")
+    return read_index(
+        session,
+        source,
+        counter=with_progress(counter) if progress else counter,
+        format=options["format"],
+        pinned=[messages[position] for position in options["pin"]],
+        reserved=options["reserved"],
+    )
+
+
+def read_index(session: Session, source: str, **settings: Any) -> MessageIndex:
+    """The index of a session; an error about a message names the file, too."""
+    try:
+        return MessageIndex.from_messages(session.messages, **settings)
+    except MessageError as error:
+        # The library speaks of its argument, the user knows the option.
+        raise Failure(f"{shown(source)}: {error}".replace("format= ", "--format ")) from error

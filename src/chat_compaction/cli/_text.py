@@ -1,0 +1,135 @@
+"""What happened to each group, and the summary in one line, as plain text."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import attrs
+
+from .._groups import GroupKind, MessageGroup
+from .._index import MessageIndex
+from .._report import CompactionReport
+from .._strategy import CompactionStrategy
+from .._text import spans
+
+_KEPT_BECAUSE = {
+    "system": "system",
+    "pinned": "pinned",
+    "pending": "waits for a result",
+    "last_user": "newest user",
+    "first_user": "must open the list",
+    "floor": "newest",
+}
+_MOST_SPANS = 4
+
+
+@attrs.frozen
+class Row:
+    """One line of a table: positions, kinds, turns, tokens, what happened; ``removed`` says that the groups were."""
+
+    messages: str
+    kind: str
+    turn: str
+    tokens: str
+    what: str
+    removed: bool = False
+
+
+def compaction_rows(strategy: CompactionStrategy, index: MessageIndex, report: CompactionReport) -> list[Row]:
+    """A row for each group that was kept and for each run of groups that were removed for the same reason."""
+    protected = strategy.floor.protect(index._ledger)
+    rows: list[Row] = []
+    for reason, run in groupby(index.groups, key=lambda group: group.excluded):
+        if reason is None:
+            rows.extend(row_of([group], _kept(protected.get(group.positions[0]), report)) for group in run)
+        else:
+            rows.append(row_of(list(run), f"removed ({reason})", removed=True))
+    return rows
+
+
+def _kept(reason: str | None, report: CompactionReport) -> str:
+    if reason is None:
+        return "kept (fits)" if report.fits else "kept"
+    return f"kept ({_KEPT_BECAUSE.get(reason, reason)})"
+
+
+def inspection_rows(index: MessageIndex) -> list[Row]:
+    """A row for each group, with what is special about it."""
+    wrong = Tally(problem.position for problem in index.problems)
+    return [
+        row_of([group], _state(group, sum(wrong[position] for position in group.positions))) for group in index.groups
+    ]
+
+
+def _state(group: MessageGroup, problems: int) -> str:
+    marks = [mark for mark, holds in (("pinned", group.pinned), ("pending", group.pending)) if holds]
+    return ", ".join(marks + ([plural(problems, "problem")] if problems else []))
+
+
+def row_of(groups: Sequence[MessageGroup], what: str, *, removed: bool = False) -> Row:
+    """The row of one group, or of several together."""
+    positions = sorted(position for group in groups for position in group.positions)
+    turns = [group.turn for group in groups if group.kind is not GroupKind.SYSTEM]
+    first, last = min(turns, default=None), max(turns, default=None)
+    return Row(
+        short_spans(positions),
+        _kinds(group.kind.value for group in groups),
+        "" if first is None else str(first) if first == last else f"{first}-{last}",
+        f"{sum(group.tokens or 0 for group in groups):,}",
+        what,
+        removed,
+    )
+
+
+def _kinds(kinds: Iterable[str]) -> str:
+    tally = Tally(kinds)
+    if tally.total() == 1:
+        return next(iter(tally))
+    return ", ".join(f"{number} {kind}" for kind, number in tally.most_common())
+
+
+def short_spans(positions: Sequence[int]) -> str:
+    """Positions in short, however scattered: ``0, 3-5, 7, 9 ... 41``."""
+    parts = spans(positions).split(", ")
+    if len(parts) <= _MOST_SPANS + 1:
+        return ", ".join(parts)
+    return f"{', '.join(parts[:_MOST_SPANS])} ... {parts[-1]}"
+
+
+def summary(source: str, report: CompactionReport) -> str:
+    """What there was, what is kept, and why it stopped, in one line."""
+    return f"{source}: {'; '.join(_clauses(report))}"
+
+
+def _clauses(report: CompactionReport) -> Iterator[str]:
+    counted = f"counted by {report.counter}{'' if report.counter_exact else ', not exact'}"
+    if report.changed:
+        # Nobody may have had to count what was removed; what was kept is counted.
+        before = f"{report.tokens_before:,} -> " if report.tokens_exact else ""
+        kept = f"kept {report.messages_after:,} of {plural(report.messages_before, 'message')}"
+        yield f"{kept}, {before}{report.tokens_after:,} tokens ({counted})"
+    else:
+        tokens = f", {report.tokens_before:,} tokens ({counted})" if report.tokens_exact else ""
+        yield f"kept everything, {plural(report.messages_before, 'message')}{tokens}"
+    yield _why(report)
+    if report.bound_reasoning:
+        yield f"{plural(len(report.bound_reasoning), 'kept message')} with signed reasoning bound to what was removed"
+    if report.problems:
+        yield f"{plural(len(report.problems), 'problem')} (see chat-compaction check)"
+
+
+def _why(report: CompactionReport) -> str:
+    if not report.fits:
+        return report.overflow_text()
+    if report.skipped == "trigger":
+        return f"no need: {report.trigger}"
+    if report.skipped == "target" or report.stopped_by == "target":
+        return f"reached the target {report.target}"
+    return f"above the target {report.target}, but no more may leave, and the trigger no longer holds"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 problem``, ``2 problems``, ``no problems``."""
+    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,96 @@
+"""The properties of the history shapes that judge what a test gathers: counts, numbers of operations, an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import chat_compaction as cc
+from tests.conformance.shapes import Outcome
+
+
+def counts_tools(outcome: Outcome) -> Iterator[str]:
+    """What is reserved for tool schemas is part of every count."""
+    report = outcome.report
+    for name, counted, size in (
+        ("tokens_before", report.tokens_before, outcome.size_before),
+        ("tokens_after", report.tokens_after, outcome.size_after),
+    ):
+        if counted != size + outcome.reserved:
+            yield f"{name} is {counted}, beside {outcome.reserved} reserved tokens"
+
+
+def near_target(size: int, limit: int) -> Iterator[str]:
+    """No more leaves than must: where groups are small, the output uses most of the target (rule K3)."""
+    if size < 0.8 * limit:
+        yield f"only {size} of {limit} tokens are used"
+
+
+def terminates(asked: int, groups: int) -> Iterator[str]:
+    """The target is asked a bounded number of times: about once a group (rule K3)."""
+    if asked > groups + 4:
+        yield f"the target was asked {asked} times for {groups} groups"
+
+
+def linear_time(work: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Work grows with the messages and no faster: pairs of how many messages, how many operations (rule K13)."""
+    for (few, at_few), (many, at_many) in pairwise(work):
+        if at_many > 1.1 * at_few * many / few:
+            yield f"{at_few} operations for {few} messages, {at_many} for {many}"
+
+
+def clear_error(
+    error: cc.ContextOverflowError, target: cc.Predicate, smallest: int, biggest: frozenset[int]
+) -> Iterator[str]:
+    """The error names the target, the smallest size, and one of the positions of the biggest that stays (rule K5)."""
+    text = str(error)
+    for what in (repr(target), f"{smallest:,} tokens"):
+        if what not in text:
+            yield f"{what!r} is not in {text!r}"
+    named = re.findall(r"\d+", text.partition("group at messages ")[2].partition("(")[0])
+    if biggest.isdisjoint(map(int, named)):
+        yield f"the biggest stands at {sorted(biggest)}: {text!r}"
+
+
+def counts_args(counted: int, without_arguments: int, characters: int) -> Iterator[str]:
+    """The arguments of calls are counted like any text, here a token a character (rule C1)."""
+    if counted - without_arguments != characters:
+        yield f"{characters} characters of arguments count {counted - without_arguments}"
+
+
+def image_flat(image: int, larger_image: int, dearer: int, added: int) -> Iterator[str]:
+    """An image costs what is set and nothing for its base64: a larger one the same, a dearer one by so much more."""
+    if image != larger_image:
+        yield f"a larger image counts {larger_image}, not {image}"
+    if dearer - image != added:
+        yield f"a cost of {added} more adds {dearer - image}"
+
+
+def dense_text_counted(counted: int, characters: int) -> Iterator[str]:
+    """Text that a tokenizer splits densely does not count a token for four characters (rule C1)."""
+    if counted < 1.25 * characters / 4:
+        yield f"{characters} characters count {counted}"
+
+
+def count_monotonic(counts: Sequence[int]) -> Iterator[str]:
+    """One more message never lowers the count."""
+    for place, (fewer, more) in enumerate(pairwise(counts)):
+        if more < fewer:
+            yield f"the count falls from {fewer} to {more} with messages[{place + 1}]"
+
+
+MEASURES: dict[str, Callable[..., Iterator[str]]] = {
+    check.__name__: check
+    for check in (
+        counts_tools,
+        near_target,
+        terminates,
+        linear_time,
+        clear_error,
+        counts_args,
+        image_flat,
+        dense_text_counted,
+        count_monotonic,
+    )
+}

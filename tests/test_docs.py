@@ -1,0 +1,137 @@
+"""The pages in docs/: every example runs and prints what is shown, and the reference pages leave nothing out."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import attrs
+import pytest
+
+import chat_compaction as cc
+from chat_compaction import counters, triggers
+from tests._examples import NOT_RUN, RUN, Page, languages, terminal
+from tests._shared import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+RUN_PAGES = [page for page in PAGES if languages(page) & RUN]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(cc.__path__, "chat_compaction.")
+    if not module.name.endswith("__main__")
+)
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: page.stem)
+def test_every_example_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
+    """Python blocks and commands of a page run in order, and their output is the one on the page."""
+    with terminal(tmp_path / "terminal"):
+        assert Page(page).run() > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_block_escapes(page: Path) -> None:
+    """A block in another language would be an example that nobody runs."""
+    assert languages(page) <= RUN | NOT_RUN
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    """The examples in docstrings print what they show."""
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_the_errors_page_has_every_exception() -> None:
+    """Each public exception has a section of its own on the errors page, and stands in the tree of ``_errors``."""
+    names = {name for name in cc.__all__ if name.endswith("Error")}
+    assert names == set(re.findall(r"^## (\w+Error)$", text_of("errors.md"), re.MULTILINE))
+    tree = (importlib.import_module("chat_compaction._errors").__doc__ or "").partition("Wrong")[0]
+    assert names == set(re.findall(r"\b(?!ValueError)[A-Z]\w+Error\b", tree))
+    for name in names:
+        assert issubclass(getattr(cc, name), cc.CompactionError)
+
+
+def test_the_errors_page_says_which_are_value_errors() -> None:
+    """The page counts the errors that are a ``ValueError`` too: the first six of its table."""
+    table = re.findall(r"^\| \[`(\w+)`\]", text_of("errors.md"), re.MULTILINE)
+    assert [issubclass(getattr(cc, name), ValueError) for name in table] == [True] * 6 + [False] * 3
+
+
+def test_the_report_page_has_every_field() -> None:
+    """Each field of a report stands in the table of fields, and those of its parts on the page."""
+    page = text_of("report.md")
+    documented = {name for row in re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE) for name in row.split("`")[1::2]}
+    assert {field.name for field in attrs.fields(cc.CompactionReport)} <= documented
+    for part in (cc.Exclusion, cc.Blocker, cc.Problem):
+        assert all(f"`{field.name}`" in page for field in attrs.fields(part))
+
+
+def test_the_report_page_has_every_rule_and_reason() -> None:
+    """Every rule of a problem, and every reason for which a group may not leave, is explained."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/chat_compaction").glob("_*.py"))
+    rules = set(re.findall(r'Problem\(\w+(?:\.\w+)?, "(\w+)"', source))
+    reasons = set(re.findall(r'(?:why\.setdefault\([^)]*\)?, |return )"(\w+)"', _source("_floor")))
+    assert rules >= {"orphan_result", "unanswered_call"}
+    assert reasons >= {"pinned", "floor", "last_user"}
+    page = text_of("report.md")
+    assert {name for name in rules | reasons if f"| `{name}` |" not in page} == set()
+
+
+def _source(module: str) -> str:
+    return inspect.getsource(importlib.import_module(f"chat_compaction.{module}"))
+
+
+def test_the_api_page_has_every_public_name() -> None:
+    """Each name of the package is on the API page; a module by its full name."""
+    page = text_of("api.md")
+    for name in cc.__all__:
+        shown = f"`chat_compaction.{name}`" if inspect.ismodule(getattr(cc, name)) else name
+        assert re.search(rf"(?<!\w){re.escape(shown)}(?!\w)", page), name
+
+
+def test_the_reducer_page_has_every_argument() -> None:
+    """Each argument of ``as_chat_reducer`` stands in the table, with its default."""
+    parameters = [p for p in inspect.signature(cc.as_chat_reducer).parameters.values() if p.name != "strategy"]
+    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", text_of("reducer.md"), re.MULTILINE))
+    assert rows == {p.name: repr(p.default).replace("'", '"') for p in parameters}
+
+
+def test_the_triggers_page_has_every_metric_and_factory() -> None:
+    """Each metric and each named factory is on the page."""
+    page = text_of("triggers.md")
+    for name in triggers.__all__:
+        value = getattr(triggers, name)
+        if isinstance(value, cc.Metric):
+            assert f"| `cc.{name}` |" in page
+        elif inspect.isfunction(value):
+            assert f"{name}(" in page or f"`{name}`" in page, name
+
+
+def test_the_counting_page_has_the_media_costs() -> None:
+    """The table of flat costs is that of ``MediaCosts``."""
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|", text_of("counting.md"), re.MULTILINE)
+    assert {name: int(cost) for name, cost in rows} == attrs.asdict(counters.MediaCosts())
+
+
+def test_the_formats_page_has_every_format() -> None:
+    """The table of formats says of each what the code does."""
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| (any|a user's) \| (\d+) tokens \|", text_of("formats.md"), re.MULTILINE)
+    expected = {name: (f.first_user, f.overhead) for name, f in cc.formats.FORMATS.items()}
+    assert {name: (first == "a user's", int(overhead)) for name, first, overhead in rows} == expected
+
+
+def test_the_command_line_page_has_every_command() -> None:
+    """Each command has a section with its help, which the run of the page compares with ``--help``."""
+    from chat_compaction.cli._app import app
+
+    page = text_of("cli.md")
+    for name in ("", *app.commands):
+        command = f"chat-compaction {name}".strip()
+        assert f"## {command}\n\n```console\n$ {command} --help\n" in page

@@ -1,0 +1,179 @@
+"""The public surface: names, signatures, and what importing the root may load. A change here is one for users."""
+
+import inspect
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import chat_compaction as cc
+
+NAMES = [
+    "Blocker",
+    "ChatReducer",
+    "CompactionError",
+    "CompactionReport",
+    "CompactionStrategy",
+    "ContextOverflowError",
+    "Counter",
+    "CounterError",
+    "Effect",
+    "EstimateCounter",
+    "Exclusion",
+    "Explanation",
+    "FormatError",
+    "FunctionCounter",
+    "GroupKind",
+    "IndexSnapshot",
+    "IndexUpdate",
+    "InvalidHistoryError",
+    "MediaCosts",
+    "MessageError",
+    "MessageGroup",
+    "MessageIndex",
+    "Metric",
+    "Predicate",
+    "PredicateSyntaxError",
+    "Problem",
+    "ProtectedGroupError",
+    "ReducerStrategy",
+    "SessionError",
+    "StrategyError",
+    "TokenBudgetStrategy",
+    "TokenizerCounter",
+    "TruncationStrategy",
+    "all_of",
+    "always",
+    "any_of",
+    "as_chat_reducer",
+    "counters",
+    "formats",
+    "fraction_of_window",
+    "groups",
+    "groups_exceed",
+    "has_tool_calls",
+    "instrumentation",
+    "messages",
+    "messages_exceed",
+    "never",
+    "parse_predicate",
+    "predicate",
+    "testing",
+    "tokens",
+    "tokens_below",
+    "tokens_exceed",
+    "tool_groups",
+    "tool_groups_exceed",
+    "triggers",
+    "turns",
+    "turns_exceed",
+]
+
+BASE = "target=None, min_preserved_groups=8, keep_last_user=True, preserve_system=True"
+READING = "counter=None, format='auto', pinned=None, reserved=0"
+SIGNATURES = {
+    "as_chat_reducer": f"(strategy, *, {READING}, on_invalid='keep', on_overflow='report', hooks=None, "
+    "pending_turns=1, media_costs=None, validate=False)",
+    "ChatReducer.__call__": "(self, history)",
+    "ChatReducer.reduce": "(self, history)",
+    "ChatReducer.areduce": "(self, history)",
+    "ChatReducer.reduce_with_report": "(self, history)",
+    "ChatReducer.areduce_with_report": "(self, history)",
+    "TruncationStrategy": f"(*, trigger, {BASE})",
+    "TokenBudgetStrategy": "(max_tokens, *, keep_last_user=True, preserve_system=True, target_tokens=None, "
+    "max_turns=None, min_preserved_messages=2, evict='turns-then-groups', min_preserved_groups=1)",
+    "ReducerStrategy": f"(reducer, trigger, *, {BASE})",
+    "CompactionStrategy": f"(*, trigger, {BASE})",
+    "CompactionStrategy.compact_core": "(self, index)",
+    "CompactionStrategy.candidates": "(self, index)",
+    "CompactionStrategy.reached": "(self, index)",
+    "CompactionStrategy.evict": "(self, index, units, reason)",
+    "CompactionStrategy.compact": "(self, index, *, on_overflow='report', hooks=None)",
+    "CompactionStrategy.acompact": "(self, index, *, on_overflow='report', hooks=None)",
+    "Effect": "(function, args=())",
+    "MessageIndex.from_messages": f"(messages, *, {READING}, pending_turns=1, media_costs=None, validate=False)",
+    "MessageIndex.extend": "(self, messages)",
+    "MessageIndex.update": "(self, history)",
+    "MessageIndex.exclude": "(self, group, reason)",
+    "MessageIndex.include": "(self, group)",
+    "MessageIndex.value": "(self, metric)",
+    "MessageIndex.included_messages": "(self)",
+    "MessageIndex.snapshot": "(self)",
+    "all_of": "(*predicates)",
+    "any_of": "(*predicates)",
+    "predicate": "(function)",
+    "parse_predicate": "(text)",
+    "tokens_exceed": "(limit)",
+    "fraction_of_window": "(fraction, *, window)",
+    "TokenizerCounter": "(tokenizer, name=None)",
+    "TokenizerCounter.from_file": "(path, name=None)",
+    "FunctionCounter": "(function, name=None, exact=False, framing=True)",
+    "EstimateCounter": "()",
+    "MediaCosts": "(*, image=1600, audio=1920, document=10000, video=17400, encrypted_reasoning=640, other=1600)",
+    "testing.characters_counter": "()",
+    "testing.histories": "(format='openai_chat', hostile=False)",
+}
+
+# What the root may load beside the standard library. Everything else is imported where it is first used.
+MAY_LOAD = {"chat_compaction", "attr", "attrs"}
+
+LOADED = """
+import json, sys
+before = set(sys.modules)
+import chat_compaction
+names = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(json.dumps(sorted(names - sys.stdlib_module_names)))
+"""
+
+
+def named(path: str) -> Any:
+    found: Any = cc
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def bare(signature: inspect.Signature) -> str:
+    """A signature without its types."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+
+
+def test_the_names() -> None:
+    """These names are public, and sorted so that a new one is seen in review."""
+    assert cc.__all__ == sorted(cc.__all__)
+    assert cc.__all__ == NAMES
+    assert all(hasattr(cc, name) for name in NAMES)
+
+
+def test_nothing_else_is_public() -> None:
+    """A name without an underscore that is not listed would be used all the same."""
+    found = {name for name, value in vars(cc).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert found <= set(NAMES)
+
+
+@pytest.mark.parametrize("path", SIGNATURES)
+def test_the_signatures(path: str) -> None:
+    """What users may pass, and what they get when they pass nothing."""
+    assert bare(inspect.signature(named(path))) == SIGNATURES[path]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if inspect.isclass(getattr(cc, name))])
+def test_classes_name_the_path_they_are_imported_from(name: str) -> None:
+    """A traceback and ``help()`` show no private module."""
+    assert not any(part.startswith("_") for part in getattr(cc, name).__module__.split("."))
+
+
+def test_the_version() -> None:
+    """``__version__`` is that of the installed package; no other name is made up."""
+    assert cc.__version__.count(".") == 2
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        cc.nothing  # noqa: B018
+
+
+def test_the_root_loads_attrs_and_nothing_else() -> None:
+    """Importing the package costs little: no structlog, tokenizers, rich, click, openai, anthropic or hypothesis."""
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)) == MAY_LOAD
