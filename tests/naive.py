@@ -117,11 +117,15 @@ class History:
 
     def _groups(self, answered: list[tuple[int, int]], waiting: list[int]) -> list[Group]:
         label = list(range(len(self.views)))
-        loose = [(p, p + 1) for p in range(len(label) - 1) if self._thought(p) and self.views[p + 1].role == "assistant"]
+        loose = [
+            (p, p + 1) for p in range(len(label) - 1) if self._thought(p) and self.views[p + 1].role == "assistant"
+        ]
         for one, other in [*answered, *loose]:
             low, high = sorted((label[one], label[other]))
             label = [low if mark == high else mark for mark in label]
-        return [self._group([p for p, mark in enumerate(label) if mark == first], waiting) for first in sorted(set(label))]
+        return [
+            self._group([p for p, mark in enumerate(label) if mark == first], waiting) for first in sorted(set(label))
+        ]
 
     def _group(self, positions: list[int], waiting: list[int]) -> Group:
         first, turn = self.views[positions[0]], self.turn(positions[0])

@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
         ),
         (
             ["--strategy", "truncation", "--trigger", "tokens > 5", "--target", "tokens <= 9"],
-            "--target must not be looser than the trigger, ",
+            "--target must not be looser than the trigger: ",
         ),
         (
             ["--strategy", "truncation", "--trigger", "__import__('os')"],

@@ -22,7 +22,7 @@ EVERY_FORMAT = pytest.mark.parametrize("format", FORMATS.values(), ids=FORMATS.k
 
 def error_of(format: Format, raw: Any) -> str:
     with pytest.raises(cc.MessageError) as caught:
-        format.read(raw, 2)
+        cc.MessageIndex.from_messages([{"role": "user", "content": "hello"}] * 2 + [raw], format=format)
     assert caught.value.position == 2
     assert SECRET not in str(caught.value)
     return str(caught.value)

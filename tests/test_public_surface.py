@@ -71,7 +71,7 @@ NAMES = [
     "turns_exceed",
 ]
 
-BASE = "target=None, min_preserved_groups=8, keep_last_user=True, preserve_system=True"
+BASE = "target=None, min_preserved_groups=8, min_preserved_messages=0, keep_last_user=True, preserve_system=True"
 READING = "counter=None, format='auto', pinned=None, reserved=0"
 SIGNATURES = {
     "as_chat_reducer": f"(strategy, *, {READING}, on_invalid='keep', on_overflow='report', hooks=None, "

@@ -38,7 +38,7 @@ def strategies(limit: int) -> list[cc.CompactionStrategy]:
         cc.TruncationStrategy(trigger=cc.tokens > limit, min_preserved_groups=2),
         cc.TokenBudgetStrategy(limit, evict="turns"),
         cc.TokenBudgetStrategy(limit, evict="groups"),
-        cc.TokenBudgetStrategy(limit, evict="turns-then-groups"),
+        cc.TokenBudgetStrategy(limit, evict="turns-then-groups", target_tokens=limit * 3 // 4, max_turns=20),
     ]
 
 
@@ -120,7 +120,14 @@ def lazy(outcome: Outcome) -> list[str]:
 
 def in_async(outcome: Outcome) -> list[str]:
     """Where the same pass in async code differs."""
-    reducer = cc.as_chat_reducer(outcome.strategy, counter=outcome.counter, format=outcome.format, hooks=())
+    reducer = cc.as_chat_reducer(
+        outcome.strategy,
+        counter=outcome.counter,
+        format=outcome.format,
+        reserved=outcome.reserved,
+        pinned=[outcome.before[position] for position in outcome.pinned],
+        hooks=(),
+    )
     after, report = asyncio.run(reducer.areduce_with_report(outcome.before))
     same = [id(message) for message in after] == [id(message) for message in outcome.after]
     return [] if same and report == outcome.report else [f"async: {outcome.name}: {report}"]

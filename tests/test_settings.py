@@ -158,3 +158,12 @@ def test_nothing_counts_as_its_frame(message: Message) -> None:
     """C1: null content is zero: no text, and only the overhead of a message."""
     assert settings().texts(message) == []
     assert settings().flat(message, overhead=4) == 4
+
+
+def test_a_pin_predicate_that_raises_names_the_message() -> None:
+    """G6: what the caller's predicate raises is the cause of an error that names the position."""
+    history = [{"role": "user", "content": "one"}, {"role": "user", "content": "two", "keep": True}]
+    with pytest.raises(
+        cc.MessageError, match=r"^messages\[0\] cannot be asked whether it is pinned: it raises KeyError$"
+    ):
+        cc.MessageIndex.from_messages(history, pinned=lambda message: message["keep"])

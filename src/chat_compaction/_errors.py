@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._text import some
+
 if TYPE_CHECKING:
     from ._groups import Problem
     from ._report import CompactionReport
@@ -75,7 +77,7 @@ class InvalidHistoryError(CompactionError):
     def __str__(self) -> str:
         shown = "; ".join(f"messages[{p.position}]: {p.message}" for p in self.problems[:3])
         more = f"; and {len(self.problems) - 3} more" if len(self.problems) > 3 else ""
-        return f"the history has {len(self.problems)} problem(s): {shown}{more}"
+        return f"the history has {some(len(self.problems), 'problem')}: {shown}{more}"
 
 
 class ContextOverflowError(CompactionError):

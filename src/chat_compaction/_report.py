@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from ._groups import GroupKind, Problem
+from ._text import some, spans
 
 
 @attrs.frozen
@@ -104,16 +105,21 @@ class CompactionReport:
 
     def overflow_text(self) -> str:
         """In one sentence, why the history does not fit: the target, the smallest size, what is biggest."""
-        at_least = "" if self.tokens_exact else "at least "
-        size = f"{at_least}{self.tokens_after:,} tokens in {self.messages_after} messages is the smallest it gets"
-        over = f", {self.over_by:,} too many" if self.over_by else ""
+        # A pass that changed something counted what it left, so that number is exact.
+        at_least = "" if self.tokens_exact or self.changed else "at least "
+        size = (
+            f"the smallest it gets is {at_least}{self.tokens_after:,} tokens in {some(self.messages_after, 'message')}"
+        )
+        text = f"the history does not fit the target {self.target}: {size}"
+        if self.over_by:
+            text += f", {self.over_by:,} too many"
         biggest = max(self.blocked_by, key=lambda blocker: blocker.tokens or 0, default=None)
         if biggest is None:
-            return f"the history does not fit the target {self.target}: {size}{over}"
-        where = ", ".join(map(str, biggest.positions[:4])) + ("..." if len(biggest.positions) > 4 else "")
+            return text
+        where = f"message{'s' if len(biggest.positions) > 1 else ''} {spans(biggest.positions)}"
         return (
-            f"the history does not fit the target {self.target}: {size}{over}; the biggest of what may not leave is "
-            f"the {biggest.kind.value} group at messages {where} ({biggest.reason}, {biggest.tokens or 0:,} tokens)"
+            f"{text}; the biggest of what may not leave is the {biggest.kind.value} group of {where} "
+            f"({biggest.reason}, {biggest.tokens or 0:,} tokens)"
         )
 
 

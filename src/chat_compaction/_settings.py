@@ -10,7 +10,7 @@ import attrs
 from ._validators import a_bool, non_negative
 from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
 from .formats import Format, Message, PartKind, resolve_format
-from .formats._base import get
+from .formats._base import get, shown
 
 _TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT)
 
@@ -38,9 +38,9 @@ def _pins_of(pinned: Any) -> Pins:
     if pinned is None or callable(pinned):
         return Pins(pinned)
     if isinstance(pinned, str | bytes | Mapping) or not isinstance(pinned, Iterable):
-        raise TypeError(
-            f"pinned must be a predicate over messages or an iterable of message ids and objects, got {pinned!r}"
-        )
+        # One id by itself is shown; a message is not, since its text may be private.
+        got = repr(pinned) if isinstance(pinned, str) else shown(pinned)
+        raise TypeError(f"pinned must be a predicate over messages or an iterable of message ids and objects, got {got}")
     items = list(pinned)
     ids = frozenset(item for item in items if isinstance(item, str))
     return Pins(None, ids, {id(item): item for item in items if not isinstance(item, str)})

@@ -40,6 +40,6 @@ def check_target(trigger: Predicate, target: Predicate) -> None:
         hold = (max if isinstance(target, AnyOf) else min)(holds)
         if hold >= fire:
             raise ValueError(
-                f"target must not be looser than the trigger, which fires from {metric.name} >= {fire}: "
-                f"expected {metric.name} <= {fire - 1} or less, got {metric.name} <= {hold}"
+                f"target must not be looser than the trigger: expected {metric.name} <= {fire - 1} or less, "
+                f"got {metric.name} <= {hold}"
             )

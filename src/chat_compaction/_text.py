@@ -20,6 +20,11 @@ def spans(positions: Iterable[int]) -> str:
     return ", ".join("-".join(map(str, run)) for run in runs)
 
 
+def some(number: int, thing: str) -> str:
+    """A number of things: ``1 message``, ``2 messages``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns under their heads, two spaces apart; numbers to the right."""
     lines = [tuple(head), *map(tuple, rows)]

@@ -44,10 +44,19 @@ class Reader:
 
     def read(self, messages: Sequence[Any], start: int = 0) -> tuple[list[Message], list[bool]]:
         """Our views of messages that stand from the position ``start`` on, and which are pinned."""
-        views = [self._view(message, position) for position, message in enumerate(messages, start)]
-        return views, [self.pins(message) for message in messages]
-
-    def _view(self, message: Any, position: int) -> Message:
-        if not is_object(message):
-            raise MessageError(position, f" must be an object with a role, got {shown(message)}")
-        return self.format.read(message, position)
+        position, views, pins = start, [], []
+        asked = "be read"
+        try:
+            for position, message in enumerate(messages, start):
+                asked = "be read"
+                if not is_object(message):
+                    raise MessageError(position, f" must be an object with a role, got {shown(message)}")
+                views.append(self.format.read(message, position))
+                asked = "be asked whether it is pinned"
+                pins.append(self.pins(message))
+        except MessageError:
+            raise
+        except Exception as error:
+            # What an object of the caller's, or the caller's predicate, raises when it is asked.
+            raise MessageError(position, f" cannot {asked}: it raises {type(error).__name__}") from error
+        return views, pins

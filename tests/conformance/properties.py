@@ -173,9 +173,9 @@ def under_target(outcome: Outcome) -> Iterator[str]:
 
 
 def reserve_kept(outcome: Outcome) -> Iterator[str]:
-    """What stays and what is reserved fit the limit together, where the report says that they fit."""
+    """What stays and what is reserved fit the limit together, where the pass reached its target."""
     limit, whole = outcome.limit(cc.tokens), outcome.size_after + outcome.reserved
-    if limit is not None and outcome.report.fits and outcome.report.skipped is None and whole > limit:
+    if limit is not None and outcome.report.stopped_by == "target" and whole > limit:
         yield f"{whole} tokens with the reserve, above {limit}"
 
 

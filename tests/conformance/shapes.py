@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import chat_compaction as cc
 from chat_compaction.counters import Counter
-from chat_compaction.triggers import Comparison
+from chat_compaction.triggers import AllOf, Comparison
 from tests.conformance import oracle
 
 Evict = Literal["groups", "turns", "turns-then-groups"]
@@ -111,9 +111,11 @@ class Outcome:
     reserved: int = 0
 
     def limit(self, metric: cc.Metric) -> int | None:
-        """The most of a metric that the target allows, where it is a comparison of that metric."""
+        """The most of a metric that the target allows."""
         target = self.strategy.effective_target
-        return target.upper if isinstance(target, Comparison) and target.metric == metric else None
+        parts = target.operands if isinstance(target, AllOf) else (target,)
+        uppers = [part.upper for part in parts if isinstance(part, Comparison) and part.metric == metric]
+        return min((upper for upper in uppers if upper is not None), default=None)
 
     def index(self, messages: Sequence[Any]) -> cc.MessageIndex:
         """A fresh index of a list, with this pass's settings."""

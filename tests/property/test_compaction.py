@@ -64,9 +64,7 @@ def oracle(drawn: Drawn) -> History:
 
 def floor_of(strategy: cc.CompactionStrategy, history: History) -> list[Group]:
     messages = strategy.min_preserved_messages if isinstance(strategy, cc.TokenBudgetStrategy) else 0
-    return history.floor(
-        strategy.min_preserved_groups, messages, strategy.keep_last_user, strategy.preserve_system
-    )
+    return history.floor(strategy.min_preserved_groups, messages, strategy.keep_last_user, strategy.preserve_system)
 
 
 def kept_groups(index: cc.MessageIndex, history: History) -> list[Group]:

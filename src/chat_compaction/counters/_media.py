@@ -26,6 +26,7 @@ class MediaCosts:
         17,400: a minute at Gemini's 258 tokens for one frame a second and 32 for the sound. Version 3 takes 70 a frame.
     ``encrypted_reasoning``
         640: the mean over 123 recorded responses of OpenAI Codex of the reasoning tokens behind one encrypted item.
+        Other encrypted content, such as that of a search result, costs the same.
     ``other``
         1,600, as an image: any kind that is not listed here.
 

@@ -7,14 +7,11 @@ says which rules the provider holds a list to. It never changes what it reads.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Protocol
 
 from .._errors import MessageError
 from .._messages import Message, Role
-
-_Self = TypeVar("_Self")
 
 Place = tuple[Any, ...]
 """Where a value stands: the position of its message, then keys and numbers, the outermost first."""
@@ -79,21 +76,6 @@ def module_of(raw: Any) -> str:
 
 
 # -- reading it, with an error that names the place ----------------------------------------------
-
-
-def guarded(read: Callable[[_Self, Any, int], Message]) -> Callable[[_Self, Any, int], Message]:
-    """Turn what an object of the caller's raises while it is read into an error with its position."""
-
-    @functools.wraps(read)
-    def guard(self: _Self, raw: Any, position: int) -> Message:
-        try:
-            return read(self, raw, position)
-        except MessageError:
-            raise
-        except Exception as error:
-            raise wrong((position,), f"cannot be read: it raises {type(error).__name__}") from error
-
-    return guard
 
 
 def wrong(here: Place, message: str) -> MessageError:

@@ -19,7 +19,6 @@ from .._messages import Message, Part, PartKind, Role
 from ._base import (
     Place,
     get,
-    guarded,
     identity,
     is_list,
     is_object,
@@ -65,7 +64,6 @@ class AnthropicFormat:
             return isinstance(get(block, "thinking"), str)
         return kind in _OWN_BLOCKS or _is_result(kind) or (kind in _MEDIA and get(block, "source") is not None)
 
-    @guarded
     def read(self, raw: Any, position: int) -> Message:
         """One message; see :class:`~chat_compaction.formats.Format`."""
         here = (position,)

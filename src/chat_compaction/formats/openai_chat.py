@@ -22,7 +22,6 @@ from .._messages import Message, Part, PartKind, Role
 from ._base import (
     Place,
     get,
-    guarded,
     identity,
     is_list,
     is_object,
@@ -67,7 +66,6 @@ class OpenAIChatFormat:
         content = get(raw, "content")
         return is_list(content) and any(kind_of(part) in _MEDIA for part in content)
 
-    @guarded
     def read(self, raw: Any, position: int) -> Message:
         """One message; see :class:`~chat_compaction.formats.Format`."""
         here = (position,)

@@ -1,0 +1,60 @@
+"""Short names for messages of the two formats, so that a test shows its history at a glance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Raw = dict[str, Any]
+
+
+def system(text: str = "rules") -> Raw:
+    return {"role": "system", "content": text}
+
+
+def user(text: str = "question") -> Raw:
+    return {"role": "user", "content": text}
+
+
+def said(text: str = "answer") -> Raw:
+    return {"role": "assistant", "content": text}
+
+
+def thought(text: str = "hm") -> Raw:
+    """Reasoning and nothing else."""
+    return {"role": "assistant", "content": None, "reasoning_content": text}
+
+
+def call(*ids: str, format: str = "openai_chat", text: str | None = None) -> Raw:
+    """A response that calls tools."""
+    if format == "anthropic":
+        blocks: list[Raw] = [{"type": "tool_use", "id": call_id, "name": "look", "input": {}} for call_id in ids]
+        return {"role": "assistant", "content": [{"type": "text", "text": text}, *blocks] if text else blocks}
+    calls = [{"id": call_id, "type": "function", "function": {"name": "look", "arguments": "{}"}} for call_id in ids]
+    return {"role": "assistant", "content": text, "tool_calls": calls}
+
+
+def result(call_id: str, text: str = "seen") -> Raw:
+    """A result in OpenAI's format."""
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def results(*ids: str, text: str | None = None) -> Raw:
+    """Results in Anthropic's format, all in one user message, and perhaps the user's words beside them."""
+    blocks: list[Raw] = [{"type": "tool_result", "tool_use_id": call_id, "content": "seen"} for call_id in ids]
+    return {"role": "user", "content": [*blocks, {"type": "text", "text": text}] if text else blocks}
+
+
+def step(*ids: str) -> list[Raw]:
+    """Calls and their results."""
+    return [call(*ids), *map(result, ids)]
+
+
+def anthropic_step(*ids: str) -> list[Raw]:
+    """Calls and their results in Anthropic's format."""
+    return [call(*ids, format="anthropic"), results(*ids)]
+
+
+def signed(text: str = "answer", thinking: str = "hm") -> Raw:
+    """An answer with signed thinking, in Anthropic's format."""
+    blocks = [{"type": "thinking", "thinking": thinking, "signature": "s"}, {"type": "text", "text": text}]
+    return {"role": "assistant", "content": blocks}
