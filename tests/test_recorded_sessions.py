@@ -11,6 +11,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,22 @@ from tests.conformance.shapes import Outcome, count, run
 from tests.legality import faults
 
 FORMATS = ("openai_chat", "anthropic")
-SHARES = (0.75, 0.4, 0.1)
-PREFIXES = 4
 # Two that compare whole messages are asked once a session, for all of its passes.
 PROPERTIES = [slug for slug in EVERY_PASS if slug not in ("no_mutation", "content_blocks_intact")]
 
 SESSIONS = [(name, path) for name in FORMATS for path in _shared.recorded_sessions(name)]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A share of the history's own size; how many of its messages are pinned, and how many tokens are reserved."""
+
+    share: float
+    pins: int = 0
+    reserved: int = 0
+
+
+BUDGETS = (Budget(0.75), Budget(0.4, pins=2, reserved=500), Budget(0.1))
 
 
 def strategies(limit: int) -> list[cc.CompactionStrategy]:
@@ -71,12 +82,17 @@ def o200k() -> Remembering:
     return Remembering(cc.TokenizerCounter(_shared.o200k_tokenizer(), name="o200k_base"))
 
 
+def sampler(path: Path) -> random.Random:
+    """The same choices for a session in every run."""
+    return random.Random(path.stem)  # noqa: S311 - no secret
+
+
 def lengths(path: Path, messages: Sequence[Any]) -> list[int]:
-    """How long the prefixes are: the whole session, and some shorter ones."""
+    """How long the prefixes are: the whole session, and some shorter ones, more of them where it is short."""
     if os.environ.get("CHAT_COMPACTION_FULL") == "1":
         return list(range(1, len(messages) + 1))
-    chosen = random.Random(path.stem)  # noqa: S311 - the same prefixes in every run
-    return sorted({len(messages), *(chosen.randint(1, len(messages)) for _ in range(PREFIXES))})
+    chosen, shorter = sampler(path), min(6, max(1, 250 // len(messages)))
+    return sorted({len(messages), *(chosen.randint(1, len(messages)) for _ in range(shorter))})
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +110,21 @@ def tally(request: pytest.FixtureRequest) -> Iterator[Tally[str]]:
         )
 
 
-def passes(messages: list[Any], format_name: str, counter: Counter, shares: Sequence[float]) -> Iterator[Outcome]:
-    """Every strategy at every share of the history's own size."""
-    size = count(messages, counter, format_name)
-    for share in shares:
-        for strategy in strategies(int(size * share)):
-            name = f"{len(messages)} messages, {strategy!r}"
-            yield run(name, messages, strategy, pristine=messages, counter=counter, format=format_name)
+def passes(path: Path, messages: list[Any], format_name: str, counter: Counter, budget: Budget) -> Iterator[Outcome]:
+    """Every strategy at one share of the history's own size."""
+    limit = int(count(messages, counter, format_name) * budget.share) + budget.reserved
+    pinned = frozenset(sampler(path).sample(range(len(messages)), min(budget.pins, len(messages))))
+    for strategy in strategies(limit):
+        yield run(
+            f"{path.stem}[:{len(messages)}], {strategy!r}",
+            messages,
+            strategy,
+            pristine=messages,
+            pinned=pinned,
+            counter=counter,
+            format=format_name,
+            reserved=budget.reserved,
+        )
 
 
 def summary(outcome: Outcome) -> dict[str, int]:
@@ -139,9 +163,10 @@ def test_recorded_session(format_name: str, path: Path, tally: Tally[str]) -> No
     messages = _shared.load_session(path)
     pristine = copy.deepcopy(messages)
     found: list[str] = []
-    for length in lengths(path, messages):
-        for outcome in passes(messages[:length], format_name, CHARACTERS, SHARES):
-            found += [*wrong([outcome], PROPERTIES), *in_async(outcome), *lazy(outcome)]
+    for length, budget in product(lengths(path, messages), BUDGETS):
+        for outcome in passes(path, messages[:length], format_name, CHARACTERS, budget):
+            found += [*wrong([outcome], PROPERTIES), *lazy(outcome)]
+            found += in_async(outcome) if budget.pins else []
             tally.update(summary(outcome))
     tally.update(sessions=1)
     assert found == []
@@ -155,8 +180,8 @@ def test_with_a_real_vocabulary(format_name: str, tally: Tally[str]) -> None:
     for path in _shared.recorded_sessions(format_name):
         messages = _shared.load_session(path)
         if 10 < len(messages) <= 60:
-            outcomes = list(passes(messages, format_name, o200k(), SHARES[1:2]))
-            found += [f"{path.stem}: {fault}" for fault in wrong(outcomes, PROPERTIES)]
+            outcomes = list(passes(path, messages, format_name, o200k(), BUDGETS[1]))
+            found += wrong(outcomes, PROPERTIES)
             for outcome in outcomes:
                 tally.update(summary(outcome))
     assert found == []

@@ -160,8 +160,7 @@ class Ledger:
         """Ask a group to leave, or (None) bring it back."""
         if bundle.excluded == reason:
             return
-        if self.changes is not None:
-            self.changes.setdefault(bundle.positions[0], Change(bundle, bundle.excluded, bundle.included))
+        self._log(bundle)
         if bundle.included:
             self.included.add(bundle, -1)
         if bundle is self._held:
@@ -171,6 +170,11 @@ class Ledger:
             self.included.add(bundle)
             self._first = min(self._first, bundle.positions[0])
         self.hold_first_user()
+
+    def _log(self, bundle: Bundle) -> None:
+        """Remember in a compaction how a group stood before its first change."""
+        if self.changes is not None:
+            self.changes.setdefault(bundle.positions[0], Change(bundle, bundle.excluded, bundle.included))
 
     def include_all(self) -> None:
         """Bring back everything that was asked to leave."""
@@ -184,9 +188,11 @@ class Ledger:
         if wanted is self._held:
             return
         if self._held is not None:
+            self._log(self._held)
             self._held.held = False
             self.included.add(self._held, -1)
         if wanted is not None:
+            self._log(wanted)
             wanted.held = True
             self.included.add(wanted)
         self._held = wanted

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from ._index import MessageIndex
 from ._ledger import Change
-from ._predicates import Explanation, groups, messages, tokens, turns
+from ._predicates import Explanation, Predicate, groups, messages, tokens, turns
 from ._report import Blocker, CompactionReport, Exclusion
 from ._targets import token_limit
-
-if TYPE_CHECKING:
-    from ._strategy import CompactionStrategy
 
 
 @attrs.frozen
@@ -34,96 +31,83 @@ class Measure:
         return cls(known, exact, index.value(messages), index.value(groups), index.value(turns))
 
 
-def declined(
-    strategy: CompactionStrategy, index: MessageIndex, trigger: Explanation, skipped: str, started: float
-) -> CompactionReport:
-    """The report of a compaction that did nothing, and why; it counts nothing more."""
-    now = Measure.of(index)
-    limit = token_limit(strategy.effective_target)
-    over = now.tokens - limit if skipped == "floor" and limit is not None and now.tokens > limit else None
-    return _report(
-        strategy,
-        index,
-        trigger,
-        now,
-        now,
-        started,
-        fits=skipped != "floor",
-        skipped=skipped,
-        over_by=over,
-        blocked_by=_blockers(index) if skipped == "floor" else (),
-        stable_prefix_tokens=now.tokens - index._settings.reserved,
-    )
+@attrs.frozen
+class Reporter:
+    """Writes the report of one compaction of one index; ``started`` is a time of ``perf_counter``."""
 
+    strategy: str
+    trigger: Predicate
+    target: Predicate
+    index: MessageIndex
+    explanation: Explanation
+    started: float
 
-def completed(
-    strategy: CompactionStrategy, index: MessageIndex, trigger: Explanation, before: Measure, started: float
-) -> CompactionReport:
-    """The report of a pass that ran."""
-    ledger = index._ledger
-    gone = [change for change in (ledger.changes or {}).values() if change.included and not change.bundle.included]
-    back = [change for change in (ledger.changes or {}).values() if not change.included and change.bundle.included]
-    changed = sorted(position for change in gone + back for position in change.bundle.positions)
-    if changed:
-        index.value(tokens)
-    reached = strategy.reached(index)
-    after = Measure.of(index)
-    limit = token_limit(strategy.effective_target)
-    first = changed[0] if changed else None
-    return _report(
-        strategy,
-        index,
-        trigger,
-        _before(before, after, gone, back) if changed else after,
-        after,
-        started,
-        changed=bool(changed),
-        fits=reached or not strategy.trigger(index),
-        stopped_by="target" if reached else "exhausted" if strategy.candidates(index) else "floor",
-        excluded=tuple(_exclusion(change) for change in sorted(gone, key=lambda change: change.bundle.positions)),
-        over_by=after.tokens - limit if limit is not None and after.tokens > limit else None,
-        blocked_by=() if reached else _blockers(index),
-        first_changed=first,
-        stable_prefix_tokens=_prefix(index, first),
-        bound_reasoning=_bound(index, first),
-    )
+    def declined(self, skipped: str) -> CompactionReport:
+        """Nothing was done, and why; it counts nothing more."""
+        now = Measure.of(self.index)
+        at_floor = skipped == "floor"
+        return self._report(
+            now,
+            now,
+            changed=False,
+            fits=not at_floor,
+            skipped=skipped,
+            stopped_by=None,
+            over_by=self._over(now) if at_floor else None,
+            blocked_by=_blockers(self.index) if at_floor else (),
+            stable_prefix_tokens=_prefix(self.index, None),
+        )
 
+    def completed(self, before: Measure, *, more: bool) -> CompactionReport:
+        """A pass ran; ``more`` says that groups are left that may leave."""
+        changes = (self.index._ledger.changes or {}).values()
+        gone = [change for change in changes if change.included and not change.bundle.included]
+        back = [change for change in changes if not change.included and change.bundle.included]
+        first = min((change.bundle.positions[0] for change in gone + back), default=None)
+        if first is not None:
+            self.index.value(tokens)
+        reached = self.target(self.index)
+        after = Measure.of(self.index)
+        return self._report(
+            after if first is None else _before(before, after, gone, back),
+            after,
+            changed=first is not None,
+            fits=reached or not self.trigger(self.index),
+            skipped=None,
+            stopped_by="target" if reached else "exhausted" if more else "floor",
+            excluded=tuple(_exclusion(change) for change in sorted(gone, key=lambda change: change.bundle.positions)),
+            over_by=self._over(after),
+            blocked_by=() if reached else _blockers(self.index),
+            first_changed=first,
+            stable_prefix_tokens=_prefix(self.index, first),
+            bound_reasoning=_bound(self.index, first),
+        )
 
-def _report(
-    strategy: CompactionStrategy,
-    index: MessageIndex,
-    trigger: Explanation,
-    before: Measure,
-    after: Measure,
-    started: float,
-    *,
-    changed: bool = False,
-    skipped: str | None = None,
-    stopped_by: str | None = None,
-    **rest: Any,
-) -> CompactionReport:
-    return CompactionReport(
-        strategy=type(strategy).__name__,
-        changed=changed,
-        skipped=skipped,
-        stopped_by=stopped_by,
-        trigger=trigger.text,
-        target=repr(strategy.effective_target),
-        tokens_before=before.tokens,
-        tokens_after=after.tokens,
-        tokens_exact=before.tokens_exact and after.tokens_exact,
-        messages_before=before.messages,
-        messages_after=after.messages,
-        groups_before=before.groups,
-        groups_after=after.groups,
-        turns_before=before.turns,
-        turns_after=after.turns,
-        problems=index.problems,
-        duration_ms=(perf_counter() - started) * 1000,
-        counter=index.counter.name,
-        counter_exact=index.counter.exact,
-        **rest,
-    )
+    def _over(self, now: Measure) -> int | None:
+        """The tokens above the smallest limit of the target."""
+        limit = token_limit(self.target)
+        return now.tokens - limit if limit is not None and now.tokens > limit else None
+
+    def _report(self, before: Measure, after: Measure, **rest: Any) -> CompactionReport:
+        return CompactionReport(
+            strategy=self.strategy,
+            trigger=self.explanation.text,
+            target=repr(self.target),
+            tokens_before=before.tokens,
+            tokens_after=after.tokens,
+            tokens_exact=before.tokens_exact and after.tokens_exact,
+            messages_before=before.messages,
+            messages_after=after.messages,
+            groups_before=before.groups,
+            groups_after=after.groups,
+            turns_before=before.turns,
+            turns_after=after.turns,
+            problems=self.index.problems,
+            duration_ms=(perf_counter() - self.started) * 1000,
+            counter=self.index.counter.name,
+            counter_exact=self.index.counter.exact,
+            **rest,
+        )
 
 
 def _before(before: Measure, after: Measure, gone: list[Change], back: list[Change]) -> Measure:
@@ -139,12 +123,17 @@ def _exclusion(change: Change) -> Exclusion:
 
 
 def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:
+    """What is in: the floor, and what the strategy did not choose although it may leave."""
     ledger = index._ledger
-    bundles = ((bundle, ledger.protected.get(first)) for first, bundle in ledger.grouping.bundles.items())
     return tuple(
-        Blocker(tuple(bundle.positions), bundle.kind, why, None if bundle.uncounted else bundle.counted)
-        for bundle, why in bundles
-        if why is not None
+        Blocker(
+            tuple(bundle.positions),
+            bundle.kind,
+            ledger.protected.get(first, "strategy"),
+            None if bundle.uncounted else bundle.counted,
+        )
+        for first, bundle in ledger.grouping.bundles.items()
+        if bundle.included
     )
 
 

@@ -40,7 +40,9 @@ def _pins_of(pinned: Any) -> Pins:
     if isinstance(pinned, str | bytes | Mapping) or not isinstance(pinned, Iterable):
         # One id by itself is shown; a message is not, since its text may be private.
         got = repr(pinned) if isinstance(pinned, str) else shown(pinned)
-        raise TypeError(f"pinned must be a predicate over messages or an iterable of message ids and objects, got {got}")
+        raise TypeError(
+            f"pinned must be a predicate over messages or an iterable of message ids and objects, got {got}"
+        )
     items = list(pinned)
     ids = frozenset(item for item in items if isinstance(item, str))
     return Pins(None, ids, {id(item): item for item in items if not isinstance(item, str)})

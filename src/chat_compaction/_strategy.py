@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from . import _reporting as reporting
 from ._effects import Core, Effect, arun, run
 from ._errors import ContextOverflowError, StrategyError
 from ._floor import Floor
 from ._groups import MessageGroup
 from ._index import MessageIndex
-from ._predicates import Explanation, Predicate
+from ._predicates import Predicate
 from ._report import CompactionReport
+from ._reporting import Measure, Reporter
 from ._targets import check_target
 from ._validators import a_bool, check_choice, non_negative
 from .instrumentation import Hook, check_hooks, emit
@@ -180,21 +180,22 @@ class CompactionStrategy(ABC):
         # Edits in place are looked for where they can matter: when a compaction fires (rule C2).
         if trigger.holds and index.refresh():
             trigger = self.trigger.explain(index)
+        reporter = Reporter(type(self).__name__, self.trigger, self.effective_target, index, trigger, started)
         if not trigger.holds:
-            return reporting.declined(self, index, trigger, "trigger", started)
+            return reporter.declined("trigger")
         if self.reached(index):
-            return reporting.declined(self, index, trigger, "target", started)
+            return reporter.declined("target")
         with index._ledger.transaction():
-            report = yield from self._pass(index, trigger, started)
+            report = yield from self._pass(index, reporter)
             if on_overflow == "raise" and not report.fits:
                 raise ContextOverflowError(report)
         return report
 
-    def _pass(self, index: MessageIndex, trigger: Explanation, started: float) -> Core[CompactionReport]:
+    def _pass(self, index: MessageIndex, reporter: Reporter) -> Core[CompactionReport]:
         index._ledger.protected = self.floor.protect(index._ledger)
         if not self.candidates(index):
-            return reporting.declined(self, index, trigger, "floor", started)
-        before = reporting.Measure.of(index)
+            return reporter.declined("floor")
+        before = Measure.of(index)
         core = self.compact_core(index)
         if inspect.isgenerator(core):
             yield from core
@@ -206,7 +207,7 @@ class CompactionStrategy(ABC):
                 "it is never async: yield an Effect for what must be awaited"
             )
         index._ledger.settle()
-        return reporting.completed(self, index, trigger, before, started)
+        return reporter.completed(before, more=bool(self.candidates(index)))
 
 
 _DEFAULTS = {field.name: field.default for field in attrs.fields(CompactionStrategy) if field.name != "trigger"}

@@ -48,8 +48,9 @@ def clear_error(
     for what in (repr(target), f"{smallest:,} tokens"):
         if what not in text:
             yield f"{what!r} is not in {text!r}"
-    named = re.findall(r"\d+", text.partition("group at messages ")[2].partition("(")[0])
-    if biggest.isdisjoint(map(int, named)):
+    where = text.partition(" group of message")[2].partition("(")[0]
+    spans = [(int(first), int(last or first)) for first, last in re.findall(r"(\d+)(?:-(\d+))?", where)]
+    if not any(first <= position <= last for first, last in spans for position in biggest):
         yield f"the biggest stands at {sorted(biggest)}: {text!r}"
 
 

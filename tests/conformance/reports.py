@@ -52,12 +52,12 @@ def _turns(groups: Sequence[cc.MessageGroup]) -> int:
 
 
 def _signed(message: Any) -> bool:
+    """Some reasoning in it has a signature, in the content or where gateways put it beside."""
     content = message.get("content")
-    blocks = content if isinstance(content, list) else ()
-    return any(
-        block["type"] == "redacted_thinking" or (block["type"] == "thinking" and bool(block.get("signature")))
-        for block in blocks
-    )
+    blocks = content if isinstance(content, list) else []
+    beside = [*(message.get("reasoning_details") or ()), *(message.get("thinking_blocks") or ())]
+    reasoning = [block for block in blocks if block["type"].endswith("thinking")]
+    return any(block["type"] == "redacted_thinking" or block.get("signature") for block in [*reasoning, *beside])
 
 
 def _tokens(outcome: Outcome, before: int, after: int) -> Iterator[str]:

@@ -72,8 +72,8 @@ class Setting:
     min_messages: int = 0
 
     def __str__(self) -> str:
-        name = f"budget by {self.evict}, floor {self.min_messages}" if self.budget else f"truncation by {self.metric}"
-        return f"{name}, {self.share:.0%}"
+        name = f"budget by {self.evict}" if self.budget else f"truncation by {self.metric}"
+        return f"{name}, {self.share:.0%}, floor {self.min_messages}"
 
     def strategy(self, limit: int) -> cc.CompactionStrategy:
         """The strategy that keeps to a limit."""
@@ -81,14 +81,20 @@ class Setting:
             return cc.TokenBudgetStrategy(
                 limit, evict=self.evict, min_preserved_groups=1, min_preserved_messages=self.min_messages
             )
-        return cc.TruncationStrategy(trigger=self.metric > limit, min_preserved_groups=1)
+        return cc.TruncationStrategy(
+            trigger=self.metric > limit, min_preserved_groups=1, min_preserved_messages=self.min_messages
+        )
 
 
 EVICT: tuple[Evict, ...] = ("groups", "turns", "turns-then-groups")
 _SHARES = (0.8, 0.5, 0.25)
-_TRUNCATION = [Setting(share=share, metric=metric) for share, metric in product(_SHARES, (cc.tokens, cc.messages))]
+_FLOORS = (0, 1)
+_TRUNCATION = [
+    Setting(share=share, metric=metric, min_messages=floor)
+    for metric, share, floor in product((cc.tokens, cc.messages), _SHARES, _FLOORS)
+]
 _BUDGET = [
-    Setting(evict, share, budget=True, min_messages=floor) for evict, share, floor in product(EVICT, _SHARES, (0, 1))
+    Setting(evict, share, budget=True, min_messages=floor) for evict, share, floor in product(EVICT, _SHARES, _FLOORS)
 ]
 SETTINGS = [*_TRUNCATION, *_BUDGET]
 

@@ -173,6 +173,9 @@ def test_a_list_that_begins_with_an_answer_is_refused_where_the_user_must_come_f
     for format_name, refused in (("anthropic", True), ("openai_chat", False)):
         headless = without(PINNED)(good(format_name))
         assert (list(EVERY_PASS["first_nonsystem_user"](headless)) != []) is refused
+        # A list that never began with the user is none the worse.
+        shorter = replace(headless, before=headless.before[6:], pristine=headless.pristine[6:])
+        assert list(EVERY_PASS["first_nonsystem_user"](shorter)) == []
 
 
 @pytest.mark.parametrize("untrue", UNTRUE, ids=str)

@@ -35,7 +35,8 @@ def drawn_histories(
 ) -> Drawn:
     """A history; of any format, hostile or not, unless asked."""
     name = draw(st.sampled_from(FORMATS)) if format is None else format
-    messages = draw(histories(name, hostile=draw(st.booleans()) if hostile is None else hostile))
+    is_hostile = draw(st.booleans()) if hostile is None else hostile
+    messages = draw(histories(name, hostile=is_hostile))
     positions = st.integers(0, max(0, len(messages) - 1))
-    pinned = draw(st.frozensets(positions, max_size=2)) if pins and messages and draw(st.booleans()) else NOBODY
-    return Drawn(messages, name, pinned)
+    most = 2 if pins and messages else 0
+    return Drawn(messages, name, draw(st.frozensets(positions, max_size=most)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -31,6 +32,7 @@ def truncations(draw: st.DrawFn) -> cc.TruncationStrategy:
         trigger=metric > limit,
         target=draw(st.none() | st.integers(0, limit).map(lambda stop: metric <= stop)),
         min_preserved_groups=draw(small),
+        min_preserved_messages=draw(small),
         keep_last_user=draw(st.booleans()),
         preserve_system=draw(st.booleans()),
     )
@@ -63,8 +65,13 @@ def oracle(drawn: Drawn) -> History:
 
 
 def floor_of(strategy: cc.CompactionStrategy, history: History) -> list[Group]:
-    messages = strategy.min_preserved_messages if isinstance(strategy, cc.TokenBudgetStrategy) else 0
-    return history.floor(strategy.min_preserved_groups, messages, strategy.keep_last_user, strategy.preserve_system)
+    """The floor by the oracle."""
+    return history.floor(
+        strategy.min_preserved_groups,
+        strategy.min_preserved_messages,
+        strategy.keep_last_user,
+        strategy.preserve_system,
+    )
 
 
 def kept_groups(index: cc.MessageIndex, history: History) -> list[Group]:
@@ -144,7 +151,7 @@ def test_the_floor_stays(drawn: Drawn, strategy: cc.CompactionStrategy) -> None:
 
 
 def _token_targets(strategy: cc.CompactionStrategy) -> list[Any]:
-    target = strategy.effective_target
+    target: Any = strategy.effective_target
     operands = getattr(target, "operands", (target,))
     return [operand for operand in operands if operand.metric is cc.tokens and operand.operator == "<="]
 
@@ -230,7 +237,7 @@ def test_nothing_leaves_once_the_target_holds(drawn: Drawn, strategy: cc.Truncat
     assert not holds(strategy.effective_target, history.measure(before_it))
 
 
-class Boom(Exception):
+class BoomError(Exception):
     """What a user's core fails with."""
 
 
@@ -246,16 +253,14 @@ class Meddling(cc.CompactionStrategy):
             self._do(index, step, number)
             yield cc.Effect(lambda: None)
         if self.fails:
-            raise Boom
+            raise BoomError
 
     def _do(self, index: cc.MessageIndex, step: str, number: int) -> None:
         groups = index.groups
         group = groups[number % len(groups)]
         if step == "exclude":
-            try:
+            with suppress(cc.ProtectedGroupError):
                 index.exclude(group, f"reason {number}")
-            except cc.ProtectedGroupError:
-                pass
         elif step == "include":
             index.include(group)
         elif step == "include_all":
@@ -280,10 +285,10 @@ def test_all_or_nothing(drawn: Drawn, before: tuple[Any, ...], failing: tuple[An
     if not strategy.candidates(index):
         assert strategy.compact(index, hooks=()).skipped == "floor"
     elif is_async:
-        with pytest.raises(Boom):
+        with pytest.raises(BoomError):
             asyncio.run(strategy.acompact(index, hooks=()))
     else:
-        with pytest.raises(Boom):
+        with pytest.raises(BoomError):
             strategy.compact(index, hooks=())
     assert _state(index) == state
 
