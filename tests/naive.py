@@ -186,10 +186,16 @@ class History:
     def opener(self, kept: Sequence[Group]) -> Group | None:
         """The group that must stay so that the list begins with a user's message (rule K7)."""
         first = self.first(kept)
-        if self.format != "anthropic" or first is None or self.views[first].role == "user" or not self.turn(first):
+        if self.format != "anthropic" or first is None or self.views[first].role == "user":
             return None
-        opener = self.openers[self.turn(first) - 1]
-        return next(group for group in self.groups if opener in group.positions)
+        turn = self.turn(first)
+        opener = self.openers[turn - 1] if turn else self._beginning()
+        return next((group for group in self.groups if opener in group.positions), None)
+
+    def _beginning(self) -> int | None:
+        """The user's message that stands first, although it opens no turn: it carries a result, or is pinned."""
+        first = self.first(self.groups)
+        return first if first is not None and self.views[first].role == "user" else None
 
     # -- compacting ----------------------------------------------------------------------------
 

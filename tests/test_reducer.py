@@ -158,6 +158,14 @@ def test_several_conversations_take_turns() -> None:
     assert format.since() == 3 * 3 * 2
 
 
+def test_conversations_of_two_formats_that_share_a_message() -> None:
+    """Never a decision: what one list told of its format says nothing of another."""
+    first = user("shared")
+    reducer = reducer_of(cc.TruncationStrategy(trigger=cc.messages > 99))
+    for history in ([first, *anthropic_step("a")], [first], [first, *step("b")], [first, *anthropic_step("c")]):
+        assert same(reducer(history), history)
+
+
 def test_of_very_many_conversations_it_forgets_the_oldest() -> None:
     """What it keeps is bounded; a forgotten conversation is read anew, with the same answer."""
     format = CountingFormat()
@@ -245,8 +253,7 @@ def test_a_message_that_cannot_be_read_names_its_position() -> None:
     reducer(CHAT)
     with pytest.raises(cc.MessageError, match=r"^messages\[6\]"):
         reducer([*CHAT, {"role": "narrator"}])
-    assert same(reducer([*CHAT, user("seven")]), [*CHAT, user("seven")][6:]) or True
-    assert len(reducer([*CHAT, user("seven")])) == 2 or len(reducer([*CHAT, user("seven")])) == 1
+    assert reducer([*CHAT, user("seven")]) == [said("six"), user("seven")]
 
 
 def test_a_pass_that_fails_is_no_memory() -> None:
@@ -273,7 +280,7 @@ def test_on_overflow_raise() -> None:
     for _ in range(2):
         with pytest.raises(cc.ContextOverflowError, match=r"^the history does not fit the target tokens <= 3: "):
             reducer(CHAT)
-    assert same(reducer([user("one")]), []) or len(reducer([user("one")])) == 1
+    assert reducer([user("one")]) == [user("one")]
 
 
 BROKEN = [user("one"), result("nobody"), user("two"), result("nobody either"), said("x")]
@@ -292,10 +299,11 @@ def test_an_invalid_history_is_kept_by_default() -> None:
 def test_an_invalid_history_raises_if_asked() -> None:
     """``on_invalid="raise"``: before anything is done; a valid one passes."""
     reducer = reducer_of(on_invalid="raise")
-    for _ in range(2):
-        with pytest.raises(cc.InvalidHistoryError) as caught:
-            reducer(BROKEN)
-        assert len(caught.value.problems) == 2
+    with pytest.raises(cc.InvalidHistoryError):
+        reducer(BROKEN)
+    with pytest.raises(cc.InvalidHistoryError) as caught:
+        reducer(BROKEN)
+    assert len(caught.value.problems) == 2
     assert str(caught.value) == (
         "the history has 2 problems: messages[1]: a result for the call 'nobody', which was never made before; "
         "messages[3]: a result for the call 'nobody either', which was never made before"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
-from collections.abc import Generator, Sequence
+import pickle
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import attrs
@@ -410,6 +412,7 @@ class DataDrop(Drop):
 
     trigger: cc.Predicate = cc.messages > 2
     min_preserved_groups: int = 1
+    most: int = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -454,9 +457,9 @@ class ComputedTrigger(Drop):
 
 OWN: list[cc.CompactionStrategy] = [
     drop(cc.messages > 2),
-    AttrsDrop(trigger=cc.messages > 2, min_preserved_groups=1),
+    AttrsDrop(trigger=cc.messages > 2, min_preserved_groups=1, most=5),
     MutableAttrsDrop(trigger=cc.messages > 2, min_preserved_groups=1),
-    DataDrop(),
+    DataDrop(most=5),
     FrozenDataDrop(trigger=cc.messages > 2),
     ClassAttributes("note"),
     InstanceAttributes(2),
@@ -484,6 +487,21 @@ def test_a_strategy_of_any_class_prints(strategy: cc.CompactionStrategy) -> None
     """Its repr names the class and the fields."""
     assert repr(strategy).startswith(f"{type(strategy).__qualname__}(")
     assert "trigger=messages > 2" in repr(strategy)
+
+
+@own
+@pytest.mark.parametrize("how", ["copy", "deepcopy", "pickle"])
+def test_a_strategy_of_any_class_can_be_copied(strategy: cc.CompactionStrategy, how: str) -> None:
+    """A value: an agent's settings are copied and sent to other processes, with the fields that a class adds too."""
+    copiers: dict[str, Callable[[Any], Any]] = {
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        "pickle": lambda value: pickle.loads(pickle.dumps(value)),  # noqa: S301
+    }
+    twin = copiers[how](strategy)
+    assert repr(twin) == repr(strategy)
+    for name in ("most", "note", "limit"):
+        assert getattr(twin, name, None) == getattr(strategy, name, None)
 
 
 def test_a_wrong_field_of_any_class_is_an_error() -> None:

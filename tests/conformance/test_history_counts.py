@@ -89,4 +89,4 @@ def test_count_monotonic(shape: Shape) -> None:
             index.extend([message])
             counts.append(index.value(cc.tokens))
         assert list(measures.count_monotonic(counts)) == []
-        assert counts[-1] == count(shape.messages, counter)
+        assert counts[-1] == count(shape.messages, counter) == count(shape.messages, counter, format="auto")

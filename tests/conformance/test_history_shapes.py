@@ -72,7 +72,10 @@ def in_anthropic(shape: Shape) -> list[Outcome]:
     return outcomes
 
 
-@pytest.mark.parametrize("shape", [shape for shape in shapes.load() if shape.id != "c97"], ids=attrgetter("id"))
+# All but the one of 1,502 messages, which is about length; recorded sessions are as long.
+@pytest.mark.parametrize(
+    "shape", [shape for shape in shapes.load() if len(shape.messages) < 1_000], ids=attrgetter("id")
+)
 def test_every_property_in_anthropic(shape: Shape) -> None:
     """The same history in the format that demands a user's message first keeps every property too (rule K7)."""
     outcomes = in_anthropic(shape)
