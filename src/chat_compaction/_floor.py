@@ -34,7 +34,7 @@ class Floor:
         for bundle in newest_first:
             reason = self._own_reason(ledger, bundle)
             if reason is not None:
-                why[bundle.positions[0]] = reason
+                why[bundle.first] = reason
         self._protect_newest_groups(newest_first, why)
         self._protect_newest_messages(ledger, why)
         if self.keep_last_user:
@@ -53,7 +53,7 @@ class Floor:
     def _protect_newest_groups(self, newest_first: list[Bundle], why: dict[int, str]) -> None:
         others = [bundle for bundle in newest_first if bundle.kind is not GroupKind.SYSTEM]
         for bundle in others[: max(1, self.min_preserved_groups)]:
-            why.setdefault(bundle.positions[0], "floor")
+            why.setdefault(bundle.first, "floor")
 
     def _protect_newest_messages(self, ledger: Ledger, why: dict[int, str]) -> None:
         missing = self.min_preserved_messages
@@ -62,21 +62,22 @@ class Floor:
                 break
             if bundle.included:
                 missing -= 1
-                why.setdefault(bundle.positions[0], "floor")
+                why.setdefault(bundle.first, "floor")
 
     def _protect_last_user(self, ledger: Ledger, why: dict[int, str]) -> None:
         for position in range(len(ledger.views) - 1, -1, -1):
             bundle = ledger.grouping.of[position]
             if bundle.included and not ledger.pins[position] and ledger.views[position].speaks_for_user:
-                why.setdefault(bundle.positions[0], "last_user")
+                why.setdefault(bundle.first, "last_user")
                 return
 
     def _protect_opener(self, ledger: Ledger, why: dict[int, str]) -> None:
         """Once all that may leave has left, the list must begin with a user's message (rule K7)."""
         grouping = ledger.grouping
         for position, bundle in enumerate(grouping.of):
-            if bundle.included and bundle.kind is not GroupKind.SYSTEM and bundle.positions[0] in why:
-                opener = grouping.openers[grouping.turn_at[position]]
-                if ledger.views[position].role is not Role.USER and opener >= 0 and grouping.of[opener].included:
-                    why.setdefault(grouping.of[opener].positions[0], "first_user")
-                return
+            if not bundle.included or bundle.kind is GroupKind.SYSTEM or bundle.first not in why:
+                continue
+            opener = grouping.openers[grouping.turn_at[position]]
+            if ledger.views[position].role is not Role.USER and 0 <= opener < position and grouping.of[opener].included:
+                why.setdefault(grouping.of[opener].first, "first_user")
+            return

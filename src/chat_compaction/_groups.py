@@ -82,6 +82,11 @@ class Bundle:
         return self.excluded is None or self.held
 
     @property
+    def first(self) -> int:
+        """The position of the first message, by which the group is known."""
+        return self.positions[0]
+
+    @property
     def newest(self) -> int:
         """The position of the newest message."""
         return self.positions[-1]
@@ -110,7 +115,8 @@ class Grouping:
     turn_at: list[int] = attrs.field(init=False, factory=list)
     """The turn of each position."""
     openers: list[int] = attrs.field(init=False, factory=lambda: [-1])
-    """The position of the user message that opened each turn; turn 0 has none."""
+    """The position of the user message that opened each turn. In turn 0, which none opened, that of the
+    first user message that is no turn's: a pinned one, or a result without its call; -1 where there is none."""
     problems: list[Problem] = attrs.field(init=False, factory=list)
     loose: Bundle | None = attrs.field(init=False, default=None)
     """A reasoning-only message at the very end, until the next message tells whose it is (rule G3)."""
@@ -153,7 +159,7 @@ class Grouping:
         joined = {id(self.of[call]): self.of[call] for _, call in answers if call is not None and call != position}
         if self.loose is not None and message.role is Role.ASSISTANT:
             joined[id(self.loose)] = self.loose
-        oldest_first = sorted(joined.values(), key=lambda bundle: bundle.positions[0])
+        oldest_first = sorted(joined.values(), key=lambda bundle: bundle.first)
         opened = tuple(call_id for call_id, count in own.items() for _ in range(count))
         return Placement(tuple(oldest_first), tuple(answers), tuple(duplicates), opened)
 
@@ -166,8 +172,10 @@ class Grouping:
         bundle = self._merge(placement.joined) or Bundle([], _kind_of(message), self.newest_turn)
         bundle.positions.append(position)
         bundle.pinned = bundle.pinned or pinned
+        if message.role is Role.USER and bundle.first == position and self.openers == [-1]:
+            self.openers[0] = position
         self.of.append(bundle)
-        self.bundles.setdefault(bundle.positions[0], bundle)
+        self.bundles.setdefault(bundle.first, bundle)
         self._close(placement, position)
         for call_id in placement.opened:
             self._open_calls.setdefault(call_id, []).append(position)
@@ -198,8 +206,8 @@ class Grouping:
         oldest = joined[0]
         largest = max(joined, key=lambda bundle: len(bundle.positions))
         for bundle in joined[1:]:
-            del self.bundles[bundle.positions[0]]
-        self.bundles[oldest.positions[0]] = largest
+            del self.bundles[bundle.first]
+        self.bundles[oldest.first] = largest
         largest.turn = oldest.turn
         for other in joined:
             if other is not largest:

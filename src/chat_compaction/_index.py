@@ -14,7 +14,7 @@ from ._ledger import Ledger
 from ._messages import Message
 from ._predicates import Metric, tokens
 from ._settings import IndexSettings
-from ._text import spans, text_table
+from ._text import shown, spans, text_table
 from ._transcript import Reader, checked_list
 from .counters import Counter, MediaCosts
 from .formats import Format
@@ -173,7 +173,7 @@ class MessageIndex:
         for view, pin, count in zip_longest(views, pins, counts):
             new.append(view, pinned=pin, count=count)
         for bundle in old.grouping.bundles.values():
-            same = new.grouping.bundles.get(bundle.positions[0])
+            same = new.grouping.bundles.get(bundle.first)
             if same is not None and same.positions == bundle.positions and bundle.newest < known:
                 new.set_excluded(same, bundle.excluded)
         return new
@@ -191,6 +191,13 @@ class MessageIndex:
             self._ledger.count_included()
             return self._ledger.included.counted + self._settings.reserved
         return self._ledger.included.value(metric)
+
+    def tokens_of(self, group: MessageGroup) -> int:
+        """The tokens of one group, counted if nobody has counted them yet.
+
+        ``group.tokens`` is None until somebody asks, and a trigger may be decided without it.
+        """
+        return self._ledger.count_of(self._bundle(group))
 
     def total(self, metric: Metric) -> int:
         """A metric over everything, excluded groups too; ``tokens`` counts what is not counted yet."""
@@ -283,7 +290,7 @@ class MessageIndex:
 
     def _bundle(self, group: MessageGroup) -> Bundle:
         if not isinstance(group, MessageGroup):
-            raise TypeError(f"group must be a MessageGroup of this index, got {group!r}")
+            raise TypeError(f"group must be a MessageGroup of this index, got {shown(group)}")
         if group.positions[-1] >= len(self._raw):
             raise ValueError(f"group must be a MessageGroup of this index, got {group!r}")
         return self._ledger.grouping.of[group.positions[0]]
@@ -291,7 +298,7 @@ class MessageIndex:
     def _why_protected(self, bundle: Bundle) -> str | None:
         ledger = self._ledger
         if ledger.changes is not None:
-            return ledger.protected.get(bundle.positions[0])
+            return ledger.protected.get(bundle.first)
         if bundle.pinned:
             return "pinned"
         if bundle.kind is GroupKind.SYSTEM:

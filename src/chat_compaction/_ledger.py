@@ -78,7 +78,7 @@ class Ledger:
     """In a compaction: why a group, by its first position, may not leave."""
     _uncounted: dict[int, None] = attrs.field(init=False, factory=dict)
     _held: Bundle | None = attrs.field(init=False, default=None)
-    _first: int = attrs.field(init=False, default=0)
+    _scanned: int = attrs.field(init=False, default=0)
     """No position before this one is of a group that nobody asked to leave, system groups aside."""
 
     # -- growing -------------------------------------------------------------------------------
@@ -86,6 +86,8 @@ class Ledger:
     def append(self, view: Message, *, pinned: bool, count: int | None = None) -> None:
         """Place the next message; a result of an excluded call is excluded with it (rule G2)."""
         placement = self.grouping.place(view)
+        if self._held in placement.joined:
+            self._hold(None)
         before = [bundle.excluded for bundle in placement.joined]
         for joined in placement.joined:
             self._total(joined, -1)
@@ -106,7 +108,7 @@ class Ledger:
     def _rejoined(self, bundle: Bundle) -> None:
         text = "answers calls of an excluded group and of an included one: the excluded one came back"
         self.grouping.problems.append(Problem(bundle.newest, "rejoined", text))
-        self._first = min(self._first, bundle.positions[0])
+        self._scanned = min(self._scanned, bundle.first)
 
     def replace(self, position: int, view: Message) -> None:
         """Take another view of equal shape for a message; it is counted anew when somebody asks."""
@@ -135,6 +137,12 @@ class Ledger:
     def count_all(self) -> None:
         """Count everything that is not counted yet, in one batch."""
         self._count(list(self._uncounted))
+
+    def count_of(self, bundle: Bundle) -> int:
+        """The tokens of one group, counting what is not counted yet."""
+        if bundle.uncounted:
+            self._count([position for position in bundle.positions if position in self._uncounted])
+        return bundle.counted
 
     def _count(self, positions: Sequence[int]) -> None:
         texts = [self.settings.texts(self.views[position]) for position in positions]
@@ -168,13 +176,13 @@ class Ledger:
         bundle.excluded = reason
         if reason is None:
             self.included.add(bundle)
-            self._first = min(self._first, bundle.positions[0])
+            self._scanned = min(self._scanned, bundle.first)
         self.hold_first_user()
 
     def _log(self, bundle: Bundle) -> None:
         """Remember in a compaction how a group stood before its first change."""
         if self.changes is not None:
-            self.changes.setdefault(bundle.positions[0], Change(bundle, bundle.excluded, bundle.included))
+            self.changes.setdefault(bundle.first, Change(bundle, bundle.excluded, bundle.included))
 
     def include_all(self) -> None:
         """Bring back everything that was asked to leave."""
@@ -184,17 +192,17 @@ class Ledger:
 
     def hold_first_user(self) -> None:
         """Hold back the user message that opened the oldest kept turn, where one must come first (rule K7)."""
-        wanted = self._opener_needed() if self.format.first_user else None
+        self._hold(self._opener_needed() if self.format.first_user else None)
+
+    def _hold(self, wanted: Bundle | None) -> None:
+        """Hold this group back, and no other."""
         if wanted is self._held:
             return
-        if self._held is not None:
-            self._log(self._held)
-            self._held.held = False
-            self.included.add(self._held, -1)
-        if wanted is not None:
-            self._log(wanted)
-            wanted.held = True
-            self.included.add(wanted)
+        for bundle, held in ((self._held, False), (wanted, True)):
+            if bundle is not None:
+                self._log(bundle)
+                bundle.held = held
+                self.included.add(bundle, 1 if held else -1)
         self._held = wanted
 
     def _opener_needed(self) -> Bundle | None:
@@ -202,7 +210,7 @@ class Ledger:
         if first is None or self.views[first].role is Role.USER:
             return None
         opener = self.grouping.openers[self.grouping.turn_at[first]]
-        return self.grouping.of[opener] if opener >= 0 else None
+        return self.grouping.of[opener] if 0 <= opener < first else None
 
     def first_position(self) -> int | None:
         """The first message of a group that nobody asked to leave, system groups aside.
@@ -210,11 +218,11 @@ class Ledger:
         Amortised O(1): the place is remembered, and moves back only when a group comes back.
         """
         of = self.grouping.of
-        while self._first < len(of):
-            bundle = of[self._first]
+        while self._scanned < len(of):
+            bundle = of[self._scanned]
             if bundle.excluded is None and bundle.kind is not GroupKind.SYSTEM:
-                return self._first
-            self._first += 1
+                return self._scanned
+            self._scanned += 1
         return None
 
     def settle(self) -> None:
@@ -234,13 +242,13 @@ class Ledger:
         leading: dict[int, Bundle] = {}
         for position in range(len(self.views) if first is None else first, len(self.views)):
             bundle = self.grouping.of[position]
-            if bundle.excluded is not None or bundle.kind is GroupKind.SYSTEM or bundle.positions[0] in leading:
+            if bundle.excluded is not None or bundle.kind is GroupKind.SYSTEM or bundle.first in leading:
                 continue
             if self.views[position].role is Role.USER:
                 return list(leading.values())
-            if bundle.positions[0] in self.protected:
+            if bundle.first in self.protected:
                 return []
-            leading[bundle.positions[0]] = bundle
+            leading[bundle.first] = bundle
         return []
 
     @contextmanager

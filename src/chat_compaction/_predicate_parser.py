@@ -112,16 +112,16 @@ class _Parser:
         return parsed
 
     def _any(self) -> p.Predicate:
-        parsed = self._all()
+        operands = [self._all()]
         while self._take("|", "or"):
-            parsed = parsed | self._all()
-        return parsed
+            operands.append(self._all())
+        return p.any_of(*operands)
 
     def _all(self) -> p.Predicate:
-        parsed = self._unary()
+        operands = [self._unary()]
         while self._take("&", "and"):
-            parsed = parsed & self._unary()
-        return parsed
+            operands.append(self._unary())
+        return p.all_of(*operands)
 
     def _unary(self) -> p.Predicate:
         self._depth += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, NoReturn, Protocol, overload
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import attrs
 
@@ -68,6 +68,12 @@ class Metric:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def _unparenthesised(self, _: object) -> NoReturn:
+        raise TypeError("put parentheses around each comparison, as in (tokens > 8_000) | (turns > 40)")
+
+    # & and | bind tighter than a comparison, so that tokens > 5 | turns > 4 asks for 5 | turns.
+    __and__ = __rand__ = __or__ = __ror__ = _unparenthesised
 
     def __repr__(self) -> str:
         return self.name
@@ -304,19 +310,11 @@ def predicate(function: Callable[[Any], object]) -> FunctionPredicate:
     return FunctionPredicate(function)
 
 
-@overload
-def all_of(first: Predicate, /) -> Predicate: ...
-@overload
-def all_of(first: Predicate, second: Predicate, /, *rest: Predicate) -> Predicate: ...
 def all_of(*predicates: Predicate) -> Predicate:
     """Every one of the predicates; a single one stands for itself."""
     return _combine(AllOf, predicates)
 
 
-@overload
-def any_of(first: Predicate, /) -> Predicate: ...
-@overload
-def any_of(first: Predicate, second: Predicate, /, *rest: Predicate) -> Predicate: ...
 def any_of(*predicates: Predicate) -> Predicate:
     """At least one of the predicates; a single one stands for itself."""
     return _combine(AnyOf, predicates)

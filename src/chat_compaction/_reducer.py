@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import attrs
 
-from ._errors import InvalidHistoryError
+from ._errors import ContextOverflowError, InvalidHistoryError
 from ._index import MessageIndex
 from ._report import CompactionReport
 from ._settings import IndexSettings
 from ._strategy import ON_OVERFLOW, CompactionStrategy, OnOverflow
+from ._text import shown
 from ._transcript import checked_list
 from ._validators import check_choice
 from .counters import Counter, MediaCosts
@@ -84,7 +85,11 @@ class ChatReducer:
             index.update(history)
         if self.on_invalid == "raise" and index.problems:
             raise InvalidHistoryError(index.problems)
-        yield index
+        try:
+            yield index
+        except ContextOverflowError as overflow:
+            self.last_report = overflow.report
+            raise
         with self._lock:
             # One that failed is not put back: it is made anew where it is needed again.
             self._indexes = [index, *self._indexes[: _MOST_INDEXES - 1]]
@@ -125,7 +130,7 @@ def as_chat_reducer(
     [{'role': 'user', 'content': 'Hello.'}]
     """
     if not isinstance(strategy, CompactionStrategy):
-        raise TypeError(f"strategy must be a CompactionStrategy, got {strategy!r}")
+        raise TypeError(f"strategy must be a CompactionStrategy, got {shown(strategy)}")
     check_choice("on_invalid", on_invalid, ("keep", "raise"))
     check_choice("on_overflow", on_overflow, ON_OVERFLOW)
     check_hooks(hooks)

@@ -50,6 +50,7 @@ class CompactionReport:
     the way. ``first_changed``: the first position of the caller's list that left, and
     ``stable_prefix_tokens`` the tokens ahead of it, which a provider's prompt cache still knows.
     ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change.
+    ``format``: the name of the format in which the messages were read.
     """
 
     strategy: str
@@ -78,6 +79,7 @@ class CompactionReport:
     duration_ms: float = attrs.field(default=0.0, eq=False)
     counter: str = ""
     counter_exact: bool = False
+    format: str = ""
 
     def __str__(self) -> str:
         """One line for people."""
@@ -107,10 +109,11 @@ class CompactionReport:
         """In one sentence, why the history does not fit: the target, the smallest size, what is biggest."""
         # A pass that changed something counted what it left, so that number is exact.
         at_least = "" if self.tokens_exact or self.changed else "at least "
-        size = (
-            f"the smallest it gets is {at_least}{self.tokens_after:,} tokens in {some(self.messages_after, 'message')}"
+        size = f"{at_least}{self.tokens_after:,} tokens in {some(self.messages_after, 'message')}"
+        chosen = self.stopped_by == "exhausted"
+        text = f"the history does not fit the target {self.target}: " + (
+            f"the strategy left {size}" if chosen else f"the smallest it gets is {size}"
         )
-        text = f"the history does not fit the target {self.target}: {size}"
         if self.over_by:
             text += f", {self.over_by:,} too many"
         biggest = max(self.blocked_by, key=lambda blocker: blocker.tokens or 0, default=None)
@@ -118,7 +121,8 @@ class CompactionReport:
             return text
         where = f"message{'s' if len(biggest.positions) > 1 else ''} {spans(biggest.positions)}"
         return (
-            f"{text}; the biggest of what may not leave is the {biggest.kind.value} group of {where} "
+            f"{text}; the biggest of what {'is left' if chosen else 'may not leave'} is the {biggest.kind.value} "
+            f"group of {where} "
             f"({biggest.reason}, {biggest.tokens or 0:,} tokens)"
         )
 

@@ -63,7 +63,7 @@ class Reporter:
         changes = (self.index._ledger.changes or {}).values()
         gone = [change for change in changes if change.included and not change.bundle.included]
         back = [change for change in changes if not change.included and change.bundle.included]
-        first = min((change.bundle.positions[0] for change in gone + back), default=None)
+        first = min((change.bundle.first for change in gone + back), default=None)
         if first is not None:
             self.index.value(tokens)
         reached = self.target(self.index)
@@ -106,6 +106,7 @@ class Reporter:
             duration_ms=(perf_counter() - self.started) * 1000,
             counter=self.index.counter.name,
             counter_exact=self.index.counter.exact,
+            format=self.index.format.name,
             **rest,
         )
 

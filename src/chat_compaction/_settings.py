@@ -7,10 +7,11 @@ from typing import Any
 
 import attrs
 
+from ._text import shown
 from ._validators import a_bool, non_negative
 from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
 from .formats import Format, Message, PartKind, resolve_format
-from .formats._base import get, shown
+from .formats._base import get, is_object
 
 _TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT)
 
@@ -44,6 +45,9 @@ def _pins_of(pinned: Any) -> Pins:
             f"pinned must be a predicate over messages or an iterable of message ids and objects, got {got}"
         )
     items = list(pinned)
+    for item in items:
+        if not (isinstance(item, str) or is_object(item)):
+            raise TypeError(f"pinned must hold message ids or message objects, got {shown(item)} in it")
     ids = frozenset(item for item in items if isinstance(item, str))
     return Pins(None, ids, {id(item): item for item in items if not isinstance(item, str)})
 
@@ -54,7 +58,7 @@ def _cache_of(counter: Any) -> CountCache:
 
 def _costs_of(costs: MediaCosts | None) -> MediaCosts:
     if not isinstance(costs, MediaCosts | None):
-        raise TypeError(f"media_costs must be a MediaCosts, got {costs!r}")
+        raise TypeError(f"media_costs must be a MediaCosts, got {shown(costs)}")
     return costs or MediaCosts()
 
 

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -19,6 +19,7 @@ from ._predicates import Predicate
 from ._report import CompactionReport
 from ._reporting import Measure, Reporter
 from ._targets import check_target
+from ._text import shown
 from ._validators import a_bool, check_choice, non_negative
 from .instrumentation import Hook, check_hooks, emit
 
@@ -29,7 +30,8 @@ ON_OVERFLOW = ("report", "raise")
 def check_predicate(name: str, value: object) -> None:
     """Refuse what is no predicate, with a hint for a plain function."""
     if not isinstance(value, Predicate):
-        hint = "; make a predicate of a function with chat_compaction.predicate" if callable(value) else ""
+        hint = "; read a text with parse_predicate" if isinstance(value, str) else ""
+        hint = "; make a predicate of a function with chat_compaction.predicate" if callable(value) else hint
         raise TypeError(f"{name} must be a predicate such as tokens > 8_000, got {value!r}{hint}")
 
 
@@ -38,7 +40,7 @@ def a_predicate(_: object, attribute: attrs.Attribute[Any], value: object) -> No
     check_predicate(attribute.name, value)
 
 
-@attrs.define(kw_only=True, eq=False, on_setattr=attrs.setters.NO_OP)
+@attrs.define(kw_only=True, eq=False, slots=False, on_setattr=attrs.setters.NO_OP)
 class CompactionStrategy(ABC):
     """A value that compacts an index: subclass it and write :meth:`compact_core`.
 
@@ -48,8 +50,9 @@ class CompactionStrategy(ABC):
     pinned and pending groups, the newest user message unless ``keep_last_user=False``, and system groups
     unless ``preserve_system=False``.
 
-    A subclass may be a plain class, an attrs class or a dataclass; fields of the base that it does
-    not set have their defaults.
+    A subclass may be a plain class, an attrs class or a dataclass. An attrs class and a plain one
+    without a constructor of its own take the fields above as arguments; in any other, a field of
+    the base that it does not set has its default.
     """
 
     trigger: Predicate = attrs.field(validator=a_predicate)
@@ -66,20 +69,21 @@ class CompactionStrategy(ABC):
         """What a dataclass calls: the same checks."""
         self._check()
 
-    def _check(self) -> None:
-        check_predicate("trigger", self.trigger)
+    def _check(self) -> Floor:
+        """Check the fields, however they were set; the floor checks its own."""
+        check_predicate("trigger", getattr(self, "trigger", None))
         check_predicate("target", self.effective_target)
         check_target(self.trigger, self.effective_target)
-        _ = self.floor
+        if type(self).__init__ is CompactionStrategy.__init__:
+            self._refuse_shadowed()
+        return self.floor
 
-    if not TYPE_CHECKING:  # Type checkers know the fields, and should go on finding misspelt ones.
-
-        def __getattr__(self, name: str) -> Any:
-            """The default of a field that is not set: a dataclass, or an own __init__, sets none of ours."""
-            if name in _DEFAULTS:
-                return _DEFAULTS[name]
-            hint = ": a strategy needs a trigger, such as tokens > 8_000" if name == "trigger" else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+    def _refuse_shadowed(self) -> None:
+        """The constructor of the base would silently win over a field that a plain class sets in its body."""
+        for cls in type(self).__mro__[: type(self).__mro__.index(CompactionStrategy)]:
+            for name in _DEFAULTS:
+                if vars(cls).get(name, getattr(self, name)) != getattr(self, name):
+                    raise TypeError(f"{name} must be given as an argument, got it in the body of {cls.__name__}")
 
     def __repr__(self) -> str:
         # Only what differs from the default, and by the name of the argument.
@@ -88,11 +92,12 @@ class CompactionStrategy(ABC):
         return f"{type(self).__name__}({given})"
 
     @abstractmethod
-    def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, Any] | None:
+    def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, Any] | bool | None:
         """Exclude what should leave, and stop when the target is reached.
 
         A plain function, or a generator that yields :class:`Effect` for what it needs from outside.
         The base has asked the trigger and the target, and undoes every change if this raises (rule K9).
+        What it returns does not matter.
         """
 
     # -- for compact_core ----------------------------------------------------------------------
@@ -116,14 +121,16 @@ class CompactionStrategy(ABC):
         """The groups that may leave, oldest first; a group is as new as its newest message (rule K4)."""
         ledger = index._ledger
         protected = self.floor.protect(ledger) if ledger.changes is None else ledger.protected
-        free = [b for b in ledger.grouping.bundles.values() if b.included and b.positions[0] not in protected]
+        free = [b for b in ledger.grouping.bundles.values() if b.included and b.first not in protected]
         return ledger.snapshots(sorted(free, key=lambda bundle: bundle.newest))
 
     def reached(self, index: MessageIndex) -> bool:
         """Whether the target holds now."""
         return self.effective_target(index)
 
-    def evict(self, index: MessageIndex, units: Iterable[MessageGroup | Iterable[MessageGroup]], reason: str) -> bool:
+    def evict(
+        self, index: MessageIndex, units: Iterable[MessageGroup] | Iterable[Iterable[MessageGroup]], reason: str
+    ) -> bool:
         """Exclude unit by unit until the target is reached, and say whether it is.
 
         A unit is a group, or several that leave together. The target is asked before the first and
@@ -161,7 +168,7 @@ class CompactionStrategy(ABC):
         check_choice("on_overflow", on_overflow, ON_OVERFLOW)
         check_hooks(hooks)
         if not isinstance(index, MessageIndex):
-            raise TypeError(f"index must be a MessageIndex (MessageIndex.from_messages(history)), got {index!r}")
+            raise TypeError(f"index must be a MessageIndex (MessageIndex.from_messages(history)), got {shown(index)}")
         self._check()  # A class whose own constructor made no checks is checked here.
         started = perf_counter()
         try:
@@ -199,15 +206,22 @@ class CompactionStrategy(ABC):
         core = self.compact_core(index)
         if inspect.isgenerator(core):
             yield from core
-        elif core is not None:
-            if inspect.iscoroutine(core):
-                core.close()
-            raise StrategyError(
-                f"{type(self).__name__}.compact_core must return None or be a generator of effects, got {core!r}; "
-                "it is never async: yield an Effect for what must be awaited"
-            )
+        elif core is not None and not isinstance(core, bool):  # ``return self.evict(...)`` is natural.
+            raise StrategyError(f"{type(self).__name__}.compact_core must {_core_hint(core)}")
         index._ledger.settle()
         return reporter.completed(before, more=bool(self.candidates(index)))
 
 
-_DEFAULTS = {field.name: field.default for field in attrs.fields(CompactionStrategy) if field.name != "trigger"}
+def _core_hint(core: object) -> str:
+    if inspect.iscoroutine(core) or inspect.isasyncgen(core):
+        if inspect.iscoroutine(core):
+            core.close()
+        return "not be async: make it a generator, and yield an Effect for what must be awaited"
+    return f"exclude what should leave and return nothing, or be a generator of effects; got {shown(core)}"
+
+
+_DEFAULTS = {field.name: field.default for field in attrs.fields(CompactionStrategy)}
+# A dataclass, or an __init__ that does not call ours, sets no field of the base: it finds the default here.
+for _name, _default in _DEFAULTS.items():
+    if _default is not attrs.NOTHING:
+        setattr(CompactionStrategy, _name, _default)

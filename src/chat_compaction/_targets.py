@@ -33,6 +33,10 @@ def check_target(trigger: Predicate, target: Predicate) -> None:
     for metric in METRICS.values():
         fires = [c.lower for c in _direct(trigger) if c.metric == metric and c.lower is not None]
         holds = [c.upper for c in _direct(target) if c.metric == metric and c.upper is not None]
+        if fires and not holds and any(c.metric == metric for c in _direct(target)):
+            raise ValueError(
+                f"target must bound {metric.name} from above, such as {metric.name} <= {min(fires) - 1}, got {target!r}"
+            )
         if not fires or not holds:
             continue
         # What each side promises on this metric alone.

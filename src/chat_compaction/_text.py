@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def spans(positions: Iterable[int]) -> str:
@@ -34,3 +35,11 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(text: str, width: int) -> str:
     return text.rjust(width) if text.replace(",", "").isdigit() else text.ljust(width)
+
+
+def shown(value: Any) -> str:
+    """A value in an error: short, and never the text of a conversation."""
+    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 10**9):
+        return repr(value)
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -10,8 +10,9 @@ import attrs
 from ._errors import MessageError
 from ._messages import Message
 from ._settings import Pins
+from ._text import shown
 from .formats import FORMATS, Format, detect
-from .formats._base import is_object, shown
+from .formats._base import is_object
 
 _UNDECIDED = FORMATS["openai_chat"]
 """What a list is read as that shows no mark of any format: plain text reads alike in all of them."""

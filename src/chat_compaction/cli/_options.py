@@ -93,8 +93,8 @@ strategy_options = _all(
         "--evict",
         type=click.Choice(["turns-then-groups", "turns", "groups"]),
         metavar="WHAT",
-        help="turns: whole turns leave. groups: single groups. turns-then-groups, the default: whole turns, and if "
-        "that is not enough single groups of the turns that had to stay.",
+        help="turns: whole turns leave. groups: single groups. turns-then-groups, the default: whole turns, but single "
+        "groups of a turn that must stay or need not leave whole.",
     ),
     option(
         _TRUNCATION,

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ._adapters import FunctionCounter, TokenizerCounter, encodable
@@ -37,6 +38,8 @@ def resolve_counter(counter: Any = None) -> Counter:
     if isinstance(counter, Counter):
         return _checked(counter)
     if isinstance(counter, str | os.PathLike):
+        if not Path(counter).is_file():
+            raise ValueError(f"counter must be {_EXPECTED} or None, got {str(counter)!r}, which is no file")
         return TokenizerCounter.from_file(counter)
     if _is_tokenizer(counter):
         return TokenizerCounter(counter)

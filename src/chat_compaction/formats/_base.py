@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from .._errors import MessageError
 from .._messages import Message, Role
+from .._text import shown
 
 Place = tuple[Any, ...]
 """Where a value stands: the position of its message, then keys and numbers, the outermost first."""
@@ -132,11 +133,3 @@ def items(value: Any, here: Place, key: str, expected: str = "a list") -> Iterat
         if not is_object(item):
             raise wrong(place, f"must be an object, got {shown(item)}")
         yield item, place
-
-
-def shown(value: Any) -> str:
-    """A value in an error: short, and never the text of a conversation."""
-    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 10**9):
-        return repr(value)
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import attrs
 
 from .._messages import Message, Part, PartKind, Role
+from .._text import shown
 from ._base import (
     Place,
     get,
@@ -30,7 +31,6 @@ from ._base import (
     module_of,
     part_kind,
     role_of,
-    shown,
     string,
     wrong,
 )

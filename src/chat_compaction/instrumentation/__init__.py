@@ -54,6 +54,4 @@ def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
         except Exception:
             import logging
 
-            logger = logging.getLogger("chat_compaction")
-            if logger.hasHandlers():
-                logger.exception("the hook %r failed", hook)
+            logging.getLogger("chat_compaction").exception("the hook %r failed", hook)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import attrs
@@ -14,6 +15,7 @@ from .._validators import non_negative, one_of
 
 Evict = Literal["turns-then-groups", "turns", "groups"]
 _EVICT = ("turns-then-groups", "turns", "groups")
+_TURN, _GROUP = "token budget: turn", "token budget: group"
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -25,9 +27,11 @@ class TokenBudgetStrategy(CompactionStrategy):
     ``EdgeChatTokenBudgetReducer`` of Qavren.Edge and the token-budget pruning of agentstate-reducer.
 
     ``evict`` says what leaves. ``"turns"``: whole turns, oldest first; one that reaches into the floor
-    is skipped. ``"groups"``: single groups, oldest first. ``"turns-then-groups"``: turns, and if that
-    is not enough single groups of the turns that had to stay, but never a user's message: one user
-    message and two hundred tool calls is the common case of an agent.
+    is skipped. ``"groups"``: single groups, oldest first. ``"turns-then-groups"``: whole turns, but of
+    one that need not leave whole only the groups that must, and if turns are not enough single groups
+    of those that had to stay; groups leave oldest first, and never a user's message without its whole
+    turn. One user message and two hundred tool calls is the common case of an agent: dropped whole, such
+    a turn would take nearly the whole context with it.
 
     The trigger and the target follow from these. The newest ``min_preserved_messages`` messages join
     what every strategy keeps.
@@ -67,10 +71,26 @@ class TokenBudgetStrategy(CompactionStrategy):
         if self.evict_order == "groups":
             self.evict(index, self.candidates(index), "token budget")
             return
-        reached = self.evict(index, self._whole_turns(index), "token budget: turn")
-        if not reached and self.evict_order == "turns-then-groups":
-            groups = [group for group in self.candidates(index) if group.kind is not GroupKind.USER]
-            self.evict(index, groups, "token budget: group")
+        turns = self._whole_turns(index)
+        if self.evict_order == "turns":
+            self.evict(index, turns, _TURN)
+            return
+        for turn in turns:
+            if self.evict(index, [turn], _TURN):
+                self._spare(index, turn)
+                return
+        self.evict(index, _not_the_users(self.candidates(index)), _GROUP)
+
+    def _spare(self, index: MessageIndex, turn: list[MessageGroup]) -> None:
+        """Of the turn whose leaving reached the target, let only the groups leave that must."""
+        for group in turn:
+            index.include(group)
+        # All but the newest: a user's message alone would be a question that nobody answered.
+        most = _not_the_users(turn)[:-1]
+        if not self.evict(index, most, _GROUP):
+            for group in most:
+                index.include(group)
+            self.evict(index, [turn], _TURN)
 
     def _whole_turns(self, index: MessageIndex) -> list[list[MessageGroup]]:
         """The turns that may leave whole, oldest first; pinned and system groups of a turn stay behind."""
@@ -88,3 +108,7 @@ class TokenBudgetStrategy(CompactionStrategy):
         """Whether a group that may not leave keeps its turn with it."""
         stays_behind = group.pinned or (self.preserve_system and group.kind is GroupKind.SYSTEM)
         return group.excluded is None and not stays_behind
+
+
+def _not_the_users(groups: Iterable[MessageGroup]) -> list[MessageGroup]:
+    return [group for group in groups if group.kind is not GroupKind.USER]
