@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
+from chat_compaction.formats import FORMATS, Format, Message
+
 Raw = dict[str, Any]
 
 
@@ -58,3 +62,26 @@ def signed(text: str = "answer", thinking: str = "hm") -> Raw:
     """An answer with signed thinking, in Anthropic's format."""
     blocks = [{"type": "thinking", "thinking": thinking, "signature": "s"}, {"type": "text", "text": text}]
     return {"role": "assistant", "content": blocks}
+
+
+@attrs.define
+class RecordingFormat:
+    """OpenAI's format, and the positions that were read in it."""
+
+    of: Format = FORMATS["openai_chat"]
+    read_positions: list[int] = attrs.field(factory=list)
+    name: str = "recording"
+    overhead: int = 4
+    first_user: bool = False
+
+    def read(self, raw: Any, position: int) -> Message:
+        self.read_positions.append(position)
+        return self.of.read(raw, position)
+
+    def claims(self, raw: Any) -> bool:
+        return self.of.claims(raw)
+
+    def since(self) -> list[int]:
+        """What was read since the last question."""
+        read, self.read_positions = self.read_positions, []
+        return read

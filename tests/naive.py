@@ -190,12 +190,14 @@ class History:
             return None
         turn = self.turn(first)
         opener = self.openers[turn - 1] if turn else self._beginning()
-        return next((group for group in self.groups if opener in group.positions), None)
+        if opener is None or opener > first:
+            return None
+        return next(group for group in self.groups if opener in group.positions)
 
     def _beginning(self) -> int | None:
-        """The user's message that stands first, although it opens no turn: it carries a result, or is pinned."""
-        first = self.first(self.groups)
-        return first if first is not None and self.views[first].role == "user" else None
+        """The first user's message ahead of all turns: it carries a result to no call, or is pinned."""
+        ahead = [group.positions[0] for group in self.groups if not self.turn(group.positions[0])]
+        return next((position for position in ahead if self.views[position].role == "user"), None)
 
     # -- compacting ----------------------------------------------------------------------------
 

@@ -232,3 +232,14 @@ def test_the_help_says_what_matters() -> None:
         assert words in text
     for command in ("inspect", "check"):
         assert "SESSION is a file, or - for standard input" in " ".join(run(command, "-h").stdout.split())
+
+
+def test_what_is_sent_beside_the_messages_is_not_counted_and_says_so(tmp_path: Path) -> None:
+    """A system prompt and tool schemas beside the list count as --reserved; forgetting them is said once."""
+    request = {"system": "Be brief.", "tools": [{"name": "look"}], "messages": [{"role": "user", "content": "hello"}]}
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(request), encoding="utf-8")
+    hint = "system and tools not counted; give their tokens with --reserved"
+    assert hint in run("compact", str(path), "--max-tokens", "900").stderr
+    assert hint not in run("compact", str(path), "--max-tokens", "900", "--reserved", "20").stderr
+    assert hint not in run("compact", str(path), "--max-tokens", "900", "--quiet").stderr

@@ -141,13 +141,16 @@ def test_an_unconfigured_program_stays_silent_with_structlog_around() -> None:
     assert run("import structlog\n" + ALL_THREE) == ([], [])
 
 
-def test_a_hook_that_fails_in_an_unconfigured_program_is_silent_too() -> None:
-    """The library prints nothing by itself."""
+def test_a_hook_that_fails_in_an_unconfigured_program_is_seen() -> None:
+    """As any error of a logger that nobody configured: on standard error, and never on standard output."""
     program = """
 index = cc.MessageIndex.from_messages(history, counter=len)
 cc.TruncationStrategy(trigger=cc.messages > 9).compact(index, hooks=[lambda report: 1 / 0])
 """
-    assert run(program) == ([], [])
+    out, err = run(program)
+    assert out == []
+    assert err[0].startswith("the hook <function <lambda>")
+    assert err[-1] == "ZeroDivisionError: division by zero"
 
 
 def test_events_in_a_program_that_configured_logging() -> None:

@@ -198,6 +198,19 @@ def test_a_predicate_has_no_truth_value(use: Any) -> None:
         use()
 
 
+@pytest.mark.parametrize(
+    "use",
+    [lambda: cc.tokens > 5 | cc.turns > 4, lambda: cc.tokens > 5 & cc.turns, lambda: cc.turns | (cc.tokens > 5)],
+    ids=["or", "and", "left"],
+)
+def test_comparisons_need_parentheses(use: Any) -> None:
+    """``&`` and ``|`` bind tighter than a comparison; the hint says so."""
+    with pytest.raises(
+        TypeError, match=r"^put parentheses around each comparison, as in \(tokens > 8_000\) \| \(turns > 40"
+    ):
+        use()
+
+
 @pytest.mark.parametrize("other", [5, True, "turns > 4", None, len], ids=repr)
 def test_predicates_combine_with_predicates(other: Any) -> None:
     with pytest.raises(TypeError):

@@ -8,40 +8,14 @@ import threading
 from collections.abc import Generator, Sequence
 from typing import Any
 
-import attrs
 import pytest
 
 import chat_compaction as cc
-from chat_compaction.formats import FORMATS, Format
-from chat_compaction.formats import Message as View
 from chat_compaction.testing import RecordingCounter, characters_counter
-from tests.build import anthropic_step, call, result, said, step, user
+from tests.build import RecordingFormat, anthropic_step, call, result, said, step, user
 
 CHAT = [user("one"), said("two"), user("three"), said("four"), user("five"), said("six")]
 STRATEGY = cc.TruncationStrategy(trigger=cc.messages > 2, min_preserved_groups=1)
-
-
-@attrs.define
-class CountingFormat:
-    """A format that counts what is read."""
-
-    of: Format = FORMATS["openai_chat"]
-    reads: int = 0
-    name: str = "counting"
-    overhead: int = 4
-    first_user: bool = False
-
-    def read(self, raw: Any, position: int) -> View:
-        self.reads += 1
-        return self.of.read(raw, position)
-
-    def claims(self, raw: Any) -> bool:
-        return self.of.claims(raw)
-
-    def since(self) -> int:
-        """How many reads since the last question."""
-        reads, self.reads = self.reads, 0
-        return reads
 
 
 def reducer_of(strategy: cc.CompactionStrategy = STRATEGY, **arguments: Any) -> cc.ChatReducer:
@@ -109,27 +83,27 @@ def test_the_callers_messages_are_not_touched() -> None:
 
 def test_a_longer_list_is_read_from_where_it_was() -> None:
     """K13: by identity; the newest known message is looked at again, since streaming may have grown it."""
-    format = CountingFormat()
+    format = RecordingFormat()
     reducer = reducer_of(cc.TruncationStrategy(trigger=cc.messages > 99), format=format)
     history = list(CHAT)
     reducer(history)
-    assert format.since() == 6
+    assert len(format.since()) == 6
     reducer(history)
-    assert format.since() == 1
+    assert len(format.since()) == 1
     history += [user("more"), said("yes")]
     reducer(history)
-    assert format.since() == 3
+    assert len(format.since()) == 3
 
 
 def test_a_call_that_fires_looks_at_every_message_once() -> None:
     """C2: edits in place are looked for before anything leaves; counts of what did not change are remembered."""
-    format, counter = CountingFormat(), RecordingCounter()
+    format, counter = RecordingFormat(), RecordingCounter()
     reducer = reducer_of(format=format, counter=counter)
     reducer(CHAT)
     format.since()
     counter.counted.clear()
     reducer([*CHAT, user("seven")])
-    assert format.since() == 2 + 7
+    assert len(format.since()) == 2 + 7
     # What left was never counted, and what stays counts once.
     assert counter.counted == ["seven"]
 
@@ -144,7 +118,7 @@ def test_it_decides_anew_at_every_call() -> None:
 
 def test_several_conversations_take_turns() -> None:
     """Each goes on from where it was, also when they share their first message."""
-    format = CountingFormat()
+    format = RecordingFormat()
     reducer = reducer_of(cc.TruncationStrategy(trigger=cc.messages > 99), format=format)
     first = user("shared")
     conversations = [[first, said(f"answer {number}"), user(f"more {number}")] for number in range(3)]
@@ -155,7 +129,7 @@ def test_several_conversations_take_turns() -> None:
         for conversation in conversations:
             conversation.append(said("next"))
             assert same(reducer(conversation), conversation)
-    assert format.since() == 3 * 3 * 2
+    assert len(format.since()) == 3 * 3 * 2
 
 
 def test_conversations_of_two_formats_that_share_a_message() -> None:
@@ -168,16 +142,16 @@ def test_conversations_of_two_formats_that_share_a_message() -> None:
 
 def test_of_very_many_conversations_it_forgets_the_oldest() -> None:
     """What it keeps is bounded; a forgotten conversation is read anew, with the same answer."""
-    format = CountingFormat()
+    format = RecordingFormat()
     reducer = reducer_of(cc.TruncationStrategy(trigger=cc.messages > 99), format=format)
     conversations = [[user(f"question {number}"), said()] for number in range(100)]
     for conversation in conversations:
         reducer(conversation)
     format.since()
     reducer(conversations[-1])
-    assert format.since() == 1
+    assert len(format.since()) == 1
     assert same(reducer(conversations[0]), conversations[0])
-    assert format.since() == 2
+    assert len(format.since()) == 2
 
 
 def test_a_list_that_goes_on_from_the_reduced_one() -> None:
@@ -314,7 +288,7 @@ def test_an_invalid_history_raises_if_asked() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"strategy": len}, TypeError, "strategy must be a CompactionStrategy, got <built-in function len>"),
+        ({"strategy": len}, TypeError, "strategy must be a CompactionStrategy, got a builtin_function_or_method"),
         ({"on_invalid": "fix"}, ValueError, "on_invalid must be one of 'keep', 'raise', got 'fix'"),
         ({"on_overflow": True}, ValueError, "on_overflow must be one of 'report', 'raise', got True"),
         ({"hooks": print}, TypeError, "hooks must be None or a list of callables that take a report, got "),

@@ -79,6 +79,42 @@ def test_turns_go_before_groups() -> None:
     ]
 
 
+OLD_AND_GIANT = [*GIANT, user("more"), said("done")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"),
+    [
+        (28, list(range(11))),
+        (27, [0, *range(3, 11)]),
+        (20, [0, *range(5, 11)]),
+        (16, [0, *range(7, 11)]),
+        (15, [9, 10]),
+        (8, [9, 10]),
+    ],
+)
+def test_of_a_turn_that_need_not_leave_whole_the_oldest_groups_do(limit: int, kept: list[int]) -> None:
+    """``"turns-then-groups"``: dropped whole, a giant turn would take nearly the whole context with it."""
+    positions, report = compact(cc.TokenBudgetStrategy(limit), OLD_AND_GIANT)
+    assert positions == kept
+    assert report.fits
+    reason = "token budget: turn" if 0 not in kept else "token budget: group"
+    assert {exclusion.reason for exclusion in report.excluded} <= {reason}
+    # The other orders know no such mercy.
+    assert compact(cc.TokenBudgetStrategy(27, evict="turns"), OLD_AND_GIANT)[0] == [9, 10]
+
+
+def test_a_spared_turn_stays_a_turn() -> None:
+    """Where turns are too many, whole ones must leave, and none is spared."""
+    assert compact(cc.TokenBudgetStrategy(10**9, max_turns=1), OLD_AND_GIANT)[0] == [9, 10]
+
+
+def test_a_question_is_never_left_without_any_answer() -> None:
+    """Of a spared turn at least the newest group stays with the user's words; else it leaves whole."""
+    messages = [user("question"), said("long " * 10), user("two"), said("x")]
+    assert compact(cc.TokenBudgetStrategy(20), messages)[0] == [2, 3]
+
+
 def test_a_users_message_never_leaves_as_a_single_group() -> None:
     """``"turns-then-groups"``: of a turn that had to stay, the user's words do."""
     messages = [user("question"), *step("a"), call("b"), user("more"), result("b"), said("done")]

@@ -51,7 +51,8 @@ class Floor:
         return "pending" if ledger.is_pending(bundle) else None
 
     def _protect_newest_groups(self, newest_first: list[Bundle], why: dict[int, str]) -> None:
-        others = [bundle for bundle in newest_first if bundle.kind is not GroupKind.SYSTEM]
+        # Where there is nothing but system groups, one of them is what must not be lost.
+        others = [bundle for bundle in newest_first if bundle.kind is not GroupKind.SYSTEM] or newest_first[:1]
         for bundle in others[: max(1, self.min_preserved_groups)]:
             why.setdefault(bundle.first, "floor")
 

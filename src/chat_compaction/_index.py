@@ -95,6 +95,7 @@ class MessageIndex:
         """
         new = checked_list(messages)
         self._ledger.refuse_in_pass("extended")
+        self.refresh_newest()
         reader = self._reader.settled_by(new)
         if reader.format is not self._reader.format:
             raw = [*self._raw, *new]
@@ -124,26 +125,43 @@ class MessageIndex:
         reader = self._reader.settled_by(history[changed:])
         kept = changed if reader.format is self._reader.format else 0
         views, pins = reader.read(history[kept:], kept)
-        self._take(reader, list(history), self._ledger.views[:kept] + views, self._ledger.pins[:kept] + pins)
+        self._take(reader, history, self._ledger.views[:kept] + views, self._ledger.pins[:kept] + pins)
         return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
 
     def refresh(self) -> tuple[int, ...]:
         """Look for edits in place by reading every message anew; gives the positions that changed (rule C2)."""
         self._ledger.refuse_in_pass("refreshed")
-        return self._take(self._reader, self._raw, *self._reader.read(self._raw))
+        reader = self._reader.settled_by(self._raw)
+        return self._take(reader, self._raw, *reader.read(self._raw))
 
-    def _first_difference(self, history: Sequence[Any]) -> int | None:
+    def refresh_newest(self) -> None:
+        """See whether the newest message grew in place, as one that is being streamed does (rule C2)."""
+        newest = self._raw[-1:]
+        if self._reader.settled_by(newest).format is not self._reader.format:
+            self.refresh()
+            return
+        views, pins = self._reader.read(newest, len(self._raw) - 1)
+        if views != self._ledger.views[-1:] or pins != self._ledger.pins[-1:]:
+            before = self._ledger.views[:-1], self._ledger.pins[:-1]
+            self._take(self._reader, self._raw, before[0] + views, before[1] + pins)
+
+    def _first_difference(self, history: list[Any]) -> int | None:
         """The first known position that the history contradicts; None where it only goes on."""
         newest = len(self._raw) - 1
+        equal: dict[int, Any] = {}
+        found = len(history) if len(history) <= newest else None
         for position, (ours, theirs) in enumerate(zip(self._raw, history, strict=False)):
             if ours is theirs and position < newest:
                 continue
             (view,), (pin,) = self._reader.read([theirs], position)
             if view != self._ledger.views[position] or pin != self._ledger.pins[position]:
-                return position
-            # An equal message in another object: the caller's current object is the one to give back.
-            self._raw[position] = theirs
-        return len(history) if len(history) <= newest else None
+                found = position
+                break
+            equal[position] = theirs
+        # Equal messages in other objects: the caller's current objects are those to give back.
+        for position, message in equal.items():
+            self._raw[position] = message
+        return found
 
     def _take(self, reader: Reader, raw: list[Any], views: list[Message], pins: list[bool]) -> tuple[int, ...]:
         """Take other readings of the list; gives the known positions that differ.
@@ -291,7 +309,7 @@ class MessageIndex:
     def _bundle(self, group: MessageGroup) -> Bundle:
         if not isinstance(group, MessageGroup):
             raise TypeError(f"group must be a MessageGroup of this index, got {shown(group)}")
-        if group.positions[-1] >= len(self._raw):
+        if not (group.positions and 0 <= group.positions[0] <= group.positions[-1] < len(self._raw)):
             raise ValueError(f"group must be a MessageGroup of this index, got {group!r}")
         return self._ledger.grouping.of[group.positions[0]]
 

@@ -84,7 +84,10 @@ class Ledger:
     # -- growing -------------------------------------------------------------------------------
 
     def append(self, view: Message, *, pinned: bool, count: int | None = None) -> None:
-        """Place the next message; a result of an excluded call is excluded with it (rule G2)."""
+        """Place the next message; a result of an excluded call is excluded with it (rule G2).
+
+        But not one that must stay: a pinned message, or new words of the user beside the result.
+        """
         placement = self.grouping.place(view)
         if self._held in placement.joined:
             self._hold(None)
@@ -92,9 +95,10 @@ class Ledger:
         for joined in placement.joined:
             self._total(joined, -1)
         bundle = self.grouping.append(view, placement, pinned=pinned)
-        bundle.excluded = None if None in before else next(iter(before), None)
+        must_stay = pinned or view.speaks_for_user
+        bundle.excluded = None if must_stay or None in before else next(iter(before), None)
         if bundle.excluded is None and any(before):
-            self._rejoined(bundle)
+            self._rejoined(bundle, must_stay)
         self.views.append(view)
         self.pins.append(pinned)
         self.counts.append(count)
@@ -105,8 +109,9 @@ class Ledger:
         self._total(bundle, 1)
         self.hold_first_user()
 
-    def _rejoined(self, bundle: Bundle) -> None:
-        text = "answers calls of an excluded group and of an included one: the excluded one came back"
+    def _rejoined(self, bundle: Bundle, must_stay: bool) -> None:
+        what = "is pinned, or has words of the user," if must_stay else "answers a call of an included group, too,"
+        text = f"{what} and answers a call of an excluded group, which came back"
         self.grouping.problems.append(Problem(bundle.newest, "rejoined", text))
         self._scanned = min(self._scanned, bundle.first)
 

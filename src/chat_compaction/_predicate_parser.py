@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d[\d_]*(?:\.\d+)?|\.\d+)|(?P<word>[A-Za-z_]\w*)|(?P<symbol>>=|<=|[><&|~(),=]))", re.ASCII
 )
 _MAX_DEPTH = 100
-_MAX_DIGITS = 30
+_MAX_DIGITS = 300
 
 _CONSTANTS = {"always": p.always, "never": p.never}
 _CALLS: dict[str, Callable[..., p.Predicate]] = {

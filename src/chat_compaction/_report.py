@@ -83,11 +83,9 @@ class CompactionReport:
 
     def __str__(self) -> str:
         """One line for people."""
-        exact = "" if self.tokens_exact else "at least "
-        sizes = (
-            f"{self.messages_before} -> {self.messages_after} messages, "
-            f"{exact}{self.tokens_before:,} -> {self.tokens_after:,} tokens"
-        )
+        # A lower bound of what there was would read as if nothing had been saved.
+        before = f"{self.tokens_before:,} -> " if self.tokens_exact else "" if self.changed else "at least "
+        sizes = f"{self.messages_before} -> {self.messages_after} messages, {before}{self.tokens_after:,} tokens"
         ended = f"skipped by the {self.skipped}" if self.skipped else f"stopped by: {self.stopped_by}"
         return f"{self.strategy}: {sizes}, {ended}, {'fits' if self.fits else 'does not fit'}"
 
@@ -119,11 +117,11 @@ class CompactionReport:
         biggest = max(self.blocked_by, key=lambda blocker: blocker.tokens or 0, default=None)
         if biggest is None:
             return text
+        tokens = "" if biggest.tokens is None else f", {biggest.tokens:,} tokens"
         where = f"message{'s' if len(biggest.positions) > 1 else ''} {spans(biggest.positions)}"
         return (
             f"{text}; the biggest of what {'is left' if chosen else 'may not leave'} is the {biggest.kind.value} "
-            f"group of {where} "
-            f"({biggest.reason}, {biggest.tokens or 0:,} tokens)"
+            f"group of {where} ({biggest.reason}{tokens})"
         )
 
 

@@ -43,9 +43,11 @@ class Reporter:
     started: float
 
     def declined(self, skipped: str) -> CompactionReport:
-        """Nothing was done, and why; it counts nothing more."""
-        now = Measure.of(self.index)
+        """Nothing was done, and why; it counts nothing more than that needs."""
         at_floor = skipped == "floor"
+        if at_floor and token_limit(self.target) is not None:
+            self.index.value(tokens)  # By how many tokens it does not fit (rule K5).
+        now = Measure.of(self.index)
         return self._report(
             now,
             now,
@@ -64,9 +66,9 @@ class Reporter:
         gone = [change for change in changes if change.included and not change.bundle.included]
         back = [change for change in changes if not change.included and change.bundle.included]
         first = min((change.bundle.first for change in gone + back), default=None)
-        if first is not None:
-            self.index.value(tokens)
         reached = self.target(self.index)
+        if first is not None or (not reached and token_limit(self.target) is not None):
+            self.index.value(tokens)
         after = Measure.of(self.index)
         return self._report(
             after if first is None else _before(before, after, gone, back),

@@ -181,8 +181,11 @@ class CompactionStrategy(ABC):
 
     def _asked(self, index: MessageIndex, on_overflow: OnOverflow, started: float) -> Core[CompactionReport]:
         """Ask the trigger, then work in a transaction."""
+        index._ledger.refuse_in_pass("compacted")
         if index._settings.validate:
             index.refresh()
+        else:
+            index.refresh_newest()
         trigger = self.trigger.explain(index)
         # Edits in place are looked for where they can matter: when a compaction fires (rule C2).
         if trigger.holds and index.refresh():

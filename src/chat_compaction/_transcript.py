@@ -18,11 +18,11 @@ _UNDECIDED = FORMATS["openai_chat"]
 """What a list is read as that shows no mark of any format: plain text reads alike in all of them."""
 
 
-def checked_list(messages: object, argument: str = "messages") -> Sequence[Any]:
-    """The argument, if it is a list (or another sequence) of messages."""
+def checked_list(messages: object, argument: str = "messages") -> list[Any]:
+    """The messages of an argument, as a list of our own: the caller's may change while we work."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise TypeError(f"{argument} must be a list of messages, got {shown(messages)}")
-    return messages
+    return list(messages)
 
 
 @attrs.frozen

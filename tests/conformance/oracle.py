@@ -5,7 +5,7 @@ For the history shapes only: chat completions, a floor of one group, no summarie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -44,44 +44,63 @@ def ask(
     pinned: frozenset[int],
 ) -> Answer:
     """Let units leave, oldest first, until the sizes of what stays add up to no more than the limit (rules K3, K4)."""
-    rules = _Rules(messages, pinned, min_messages)
-    units = {"groups": rules.free_groups, "turns": rules.free_turns}.get(evict, rules.turns_then_groups)()
+    rules = _Rules(messages, sizes, limit, pinned, min_messages)
     everything = frozenset(range(len(messages)))
-    kept, size = everything, sum(sizes)
-    for unit in units:
-        if size <= limit:
-            break
-        kept -= unit
-        size -= sum(sizes[position] for position in unit)
-    return Answer(kept, everything.difference(*units))
+    turns = [frozenset[int]().union(*turn) for turn in rules.free_turns()]
+    if evict == "turns-then-groups":
+        may_leave = [*turns, *rules.answers(rules.free_groups())]
+        return Answer(rules.turns_then_groups(everything), everything.difference(*may_leave))
+    units = rules.free_groups() if evict == "groups" else turns
+    return Answer(rules.leave(everything, units), everything.difference(*units))
 
 
 @dataclass(frozen=True)
 class _Rules:
     messages: Sequence[Any]
+    sizes: Sequence[int]
+    limit: int
     pinned: frozenset[int]
     min_messages: int
+
+    def leave(self, kept: frozenset[int], units: Iterable[frozenset[int]]) -> frozenset[int]:
+        """What stays once so many of the units left as must."""
+        size = sum(self.sizes[position] for position in kept)
+        for unit in units:
+            if size <= self.limit:
+                break
+            kept -= unit
+            size -= sum(self.sizes[position] for position in unit)
+        return kept
+
+    def turns_then_groups(self, kept: frozenset[int]) -> frozenset[int]:
+        """Whole turns, the last one as far as it must; then groups of those that stayed, never a user's message."""
+        for turn in self.free_turns():
+            whole = self.leave(kept, [frozenset[int]().union(*turn)])
+            if self._fits(whole):
+                part = self.leave(kept, self.answers(turn)[:-1])
+                return part if self._fits(part) else whole
+            kept = whole
+        return self.leave(kept, (group for group in self.answers(self.free_groups()) if group <= kept))
+
+    def answers(self, groups: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+        """Those of the groups that are no user's message."""
+        return [group for group in groups if self.messages[min(group)]["role"] != "user"]
 
     def free_groups(self) -> list[frozenset[int]]:
         """The groups that nothing protects, oldest first: a group is as new as its newest message."""
         return sorted((group for group in self._groups if not self._protected(group)), key=max)
 
-    def free_turns(self) -> list[frozenset[int]]:
+    def free_turns(self) -> list[list[frozenset[int]]]:
         """The turns of which every group may leave, pinned and system ones aside, which stay behind."""
         held = {self._turn(group) for group in self._groups if self._protected(group) and not self._apart(group)}
-        turns: dict[int, frozenset[int]] = {}
+        turns: dict[int, list[frozenset[int]]] = {}
         for group in self.free_groups():
-            turn = self._turn(group)
-            if turn not in held:
-                turns[turn] = turns.get(turn, frozenset()) | group
-        return sorted(turns.values(), key=max)
+            if self._turn(group) not in held:
+                turns.setdefault(self._turn(group), []).append(group)
+        return sorted(turns.values(), key=lambda turn: max(turn[-1]))
 
-    def turns_then_groups(self) -> list[frozenset[int]]:
-        """Whole turns, then the groups of the others that are no user's message."""
-        turns = self.free_turns()
-        in_turns = frozenset[int]().union(*turns)
-        rest = [group for group in self.free_groups() if not group <= in_turns]
-        return [*turns, *(group for group in rest if self.messages[min(group)]["role"] != "user")]
+    def _fits(self, kept: frozenset[int]) -> bool:
+        return sum(self.sizes[position] for position in kept) <= self.limit
 
     @cached_property
     def _groups(self) -> list[frozenset[int]]:

@@ -13,7 +13,7 @@ from typing import Any
 import chat_compaction as cc
 from tests.conformance.reports import report
 from tests.conformance.shapes import Outcome
-from tests.legality import SYSTEM, faults, links, new_faults
+from tests.legality import SYSTEM, links, new_faults
 
 Check = Callable[[Outcome], Iterator[str]]
 
@@ -26,26 +26,15 @@ def pairs_intact(outcome: Outcome) -> Iterator[str]:
 
 
 def first_nonsystem_user(outcome: Outcome) -> Iterator[str]:
-    """Where the format demands that the first message after system messages is a user's, it stays so (rule K7).
-
-    A list may begin with a result whose call is gone: that broke a rule already, and another may break in its stead.
-    """
-    if outcome.format != "anthropic" or first_role(outcome.after) == "user":
-        return
-    already = {fault.position for fault in faults(outcome.before, outcome.format)}
-    if first_place(outcome.before) not in already:
-        yield f"the first message is one of the role {first_role(outcome.after)}"
-
-
-def first_place(messages: Sequence[Any]) -> int | None:
-    """The position of the first message that is no system message."""
-    return next((position for position, message in enumerate(messages) if message["role"] not in SYSTEM), None)
+    """Where the format demands that the first message after system messages is a user's, it stays so (rule K7)."""
+    was, now = first_role(outcome.before), first_role(outcome.after)
+    if outcome.format == "anthropic" and was == "user" != now:
+        yield f"the first message is one of the role {now}"
 
 
 def first_role(messages: Sequence[Any]) -> str:
     """The role of the first message that is no system message; the user's where there is none."""
-    place = first_place(messages)
-    return "user" if place is None else str(messages[place]["role"])
+    return next((message["role"] for message in messages if message["role"] not in SYSTEM), "user")
 
 
 def order_kept(outcome: Outcome) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import chat_compaction as cc
@@ -237,6 +237,19 @@ def test_nothing_leaves_once_the_target_holds(drawn: Drawn, strategy: cc.Truncat
     last = max((group for group in history.groups if tuple(group.positions) in left), key=lambda group: group.newest)
     before_it = [g for g in history.groups if tuple(g.positions) not in left or g is last]
     assert not holds(strategy.effective_target, history.measure(before_it))
+
+
+@given(drawn_histories(), budgets())
+def test_a_budget_takes_no_question_from_its_answer(drawn: Drawn, strategy: cc.TokenBudgetStrategy) -> None:
+    """By turns, a turn leaves whole but for what is pinned or system; of others a user's message never leaves."""
+    history, index = oracle(drawn), index_of(drawn)
+    strategy.compact(index, hooks=())
+    kept = kept_groups(index, history)
+    assume(strategy.evict_order != "groups")
+    for group in history.groups:
+        if group not in kept and (strategy.evict_order == "turns" or group.kind == "user"):
+            rest = [other for other in kept if other.turn == group.turn]
+            assert all(other.pinned or (other.kind == "system" and strategy.preserve_system) for other in rest)
 
 
 class BoomError(Exception):

@@ -72,6 +72,8 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
         print_compaction(shown(session), strategy, index, done)
     if not options["quiet"]:
         tell(summary(shown(session), done))
+        if read.beside and not options["reserved"]:
+            tell(f"{shown(session)}: {' and '.join(read.beside)} not counted; give their tokens with --reserved")
     ctx.exit(0 if done.fits else 1)
 
 

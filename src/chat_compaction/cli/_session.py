@@ -29,6 +29,11 @@ class Session:
     ascii: bool = False
     """Whether the file held nothing but ASCII, and so escapes all else."""
 
+    @property
+    def beside(self) -> list[str]:
+        """What the object holds beside the messages that is sent and takes tokens, too."""
+        return [key for key in ("system", "tools", "functions") if self.around.get(key)]
+
     def dump(self, messages: Sequence[Any]) -> str:
         """These messages as the text of a file of the same shape, which always has a UTF-8 form.
 

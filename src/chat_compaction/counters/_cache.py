@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any
@@ -26,7 +27,7 @@ class CountCache:
             raise ValueError(f"max_characters must be 0 or more, got {max_characters!r}")
         self._counter = counter
         self._max_characters = max_characters
-        self._counts: dict[str, int] = {}
+        self._counts: OrderedDict[str, int] = OrderedDict()
         self._characters = 0
         self._asked = 0
         self._lock = Lock()
@@ -81,8 +82,7 @@ class CountCache:
         self._counts[text] = count
         self._characters += len(text)
         while self._characters > self._max_characters:
-            oldest = next(iter(self._counts))
-            del self._counts[oldest]
+            oldest, _ = self._counts.popitem(last=False)
             self._characters -= len(oldest)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from inspect import iscoroutinefunction
 
 from .._report import CompactionReport
 
@@ -41,9 +42,10 @@ def log_report(report: CompactionReport) -> None:
 
 def check_hooks(hooks: object) -> None:
     """Refuse what is no list of callables; a single one is easily passed by mistake."""
-    if hooks is None or (isinstance(hooks, Sequence) and all(map(callable, hooks))):
+    plain = isinstance(hooks, Sequence) and not isinstance(hooks, str)
+    if hooks is None or (plain and all(callable(hook) and not iscoroutinefunction(hook) for hook in hooks)):  # type: ignore[attr-defined]
         return
-    raise TypeError(f"hooks must be None or a list of callables that take a report, got {hooks!r}")
+    raise TypeError(f"hooks must be None or a list of plain functions that take a report, got {hooks!r}")
 
 
 def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:

@@ -10,6 +10,8 @@ import structlog
 
 from .._report import CompactionReport
 
+# Not by the names of the levels, which a program may change.
+_METHODS = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning"}
 _logfmt = structlog.processors.LogfmtRenderer(bool_as_flag=False)
 
 
@@ -23,7 +25,7 @@ def log(logger: logging.Logger | None, level: int, report: CompactionReport) -> 
         bound = structlog.get_logger("chat_compaction")
     else:
         bound = structlog.wrap_logger(logger, processors=[_line], wrapper_class=structlog.stdlib.BoundLogger)
-    getattr(bound, logging.getLevelName(level).lower())(report.event, **report.metrics())
+    getattr(bound, _METHODS[level])(report.event, **report.metrics())
 
 
 def _line(logger: Any, name: str, event: MutableMapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
@@ -47,16 +48,23 @@ def _places(answer: object, messages: Sequence[Any]) -> list[int]:
     """Where in the list each message of the answer stands: by identity, else by equality, in order."""
     if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
         raise StrategyError(f"the reducer must return a list of messages, got {type(answer).__name__}")
+    same: dict[int, list[int]] = {}
+    for place, message in enumerate(messages):
+        same.setdefault(id(message), []).append(place)
     places: list[int] = []
     for number, message in enumerate(answer):
-        rest = range(places[-1] + 1 if places else 0, len(messages))
-        place = next((p for p in rest if messages[p] is message), None)
-        if place is None:
-            place = next((p for p in rest if messages[p] == message), None)
-        if place is None:
+        after = places[-1] + 1 if places else 0
+        known = same.get(id(message), [])
+        later = known[bisect_left(known, after) :][:1] or _equal(message, messages, after)
+        if not later:
             raise StrategyError(
                 "the reducer must return messages that it was given, in their order: "
                 f"item {number} of its list is new, or stands too late"
             )
-        places.append(place)
+        places.extend(later)
     return places
+
+
+def _equal(message: Any, messages: Sequence[Any], after: int) -> list[int]:
+    """The first place, from ``after`` on, of an equal message."""
+    return next(([place] for place in range(after, len(messages)) if messages[place] == message), [])
