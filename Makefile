@@ -25,6 +25,7 @@ demo: $(RUNTIME)
 	@mkdir -p build
 	@$(BIN)/chat-compaction compact examples/release-agent.json --max-tokens 8000 --target-tokens 4000 \
 		-o build/demo.json --report build/demo-report.json --table
+	@echo "Written: build/demo.json (the messages), build/demo-report.json (the report)"
 
 test: lint
 	$(BIN)/pytest --cov

@@ -48,7 +48,7 @@ def test_a_value() -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [
-        ({"image": -1}, ValueError, "image must be 0 or more, got -1"),
+        ({"image": -1}, ValueError, "image must be an int of 0 or more, got -1"),
         ({"audio": True}, TypeError, "audio must be an int of 0 or more, got True"),
         ({"video": 1.5}, TypeError, "video must be an int of 0 or more, got 1.5"),
         ({"other": None}, TypeError, "other must be an int of 0 or more, got None"),

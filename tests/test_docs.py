@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import typing
 from pathlib import Path
 
 import attrs
@@ -125,6 +126,41 @@ def test_the_formats_page_has_every_format() -> None:
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\| (any|a user's) \| (\d+) tokens \|", text_of("formats.md"), re.MULTILINE)
     expected = {name: (f.first_user, f.overhead) for name, f in cc.formats.FORMATS.items()}
     assert {name: (first == "a user's", int(overhead)) for name, first, overhead in rows} == expected
+
+
+def test_the_strategies_page_has_every_way_to_evict_and_the_floor() -> None:
+    """Each value of ``evict`` has a row, and each argument of the floor its defaults."""
+    page = text_of("strategies.md")
+    evict = typing.get_type_hints(cc.TokenBudgetStrategy.__init__)["evict"]
+    assert set(re.findall(r'^\| `"([\w-]+)"` \|', page, re.MULTILINE)) == set(typing.get_args(evict))
+    floor = page.partition("## What every strategy keeps")[2]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", floor, re.MULTILINE))
+    budget = {field.name: field.default for field in attrs.fields(cc.TokenBudgetStrategy)}
+    for field in attrs.fields(cc.CompactionStrategy):
+        if field.name not in ("trigger", "target"):
+            numbers = re.findall(r"\d+|True|False", rows.pop(field.name))
+            assert numbers == list(dict.fromkeys([repr(field.default), repr(budget[field.name])]))
+    assert not rows
+
+
+def test_the_rules_page_has_every_rule() -> None:
+    """Each rule that a docstring, a test or a page cites by number has one row; none is listed twice."""
+    rules = re.findall(r"^\| ([GCKS]\d+) \|", text_of("rules.md"), re.MULTILINE)
+    cited = {
+        rule
+        for folder, pattern in (("src", "*.py"), ("tests", "*.py"), ("docs", "*.md"))
+        for path in (ROOT / folder).rglob(pattern)
+        for rule in re.findall(r"\b[GCKS]\d{1,2}\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(rules) == len(set(rules))
+    assert cited <= set(rules)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_no_page_says_left(page: Path) -> None:
+    """The word means both what went and what stays: pages say "removed" and "kept" (the glossary's promise)."""
+    ours = re.sub(r"^```(console|text)$.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r".*\bleft\b.*", ours) == []
 
 
 def test_the_command_line_page_has_every_command() -> None:

@@ -218,3 +218,12 @@ logging.getLogger("chat_compaction").setLevel(logging.ERROR)
 compact(9); compact(2); compact(0)
 """
     assert run(program) == ([], [])
+
+
+def test_a_hook_is_not_async() -> None:
+    """Nobody would await it, and it would never run."""
+
+    async def ship(report: cc.CompactionReport) -> None: ...
+
+    with pytest.raises(TypeError, match=r"^hooks must hold plain functions, since nobody awaits them, got "):
+        cc.as_chat_reducer(cc.TokenBudgetStrategy(8_000), hooks=[ship])

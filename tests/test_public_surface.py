@@ -99,6 +99,8 @@ SIGNATURES = {
     "MessageIndex.exclude": "(self, group, reason)",
     "MessageIndex.include": "(self, group)",
     "MessageIndex.value": "(self, metric)",
+    "MessageIndex.tokens_of": "(self, group)",
+    "MessageIndex.messages_of": "(self, group)",
     "MessageIndex.included_messages": "(self)",
     "MessageIndex.snapshot": "(self)",
     "all_of": "(*predicates)",

@@ -67,11 +67,11 @@ def test_its_strategy_may_be_any_class(source: str) -> None:
     """A user's strategy works in ``as_chat_reducer`` like ours, sync and async, whatever kind of class it is."""
     namespace: dict[str, Any] = {"cc": cc}
     exec(source, namespace)  # noqa: S102 - the README's own code
-    strategy = namespace["ToolCallsFirst"](trigger=cc.tokens > 8_000, target=cc.tokens <= 5_000)
+    strategy = namespace["BiggestToolCallsFirst"](trigger=cc.tokens > 8_000, target=cc.tokens <= 5_000)
     history = json.loads((ROOT / "examples" / "release-agent.json").read_text(encoding="utf-8"))
     reducer = cc.as_chat_reducer(strategy, hooks=())
     context, report = reducer.reduce_with_report(history)
-    assert report.strategy == "ToolCallsFirst"
+    assert report.strategy == "BiggestToolCallsFirst"
     assert report.stopped_by == "target"
     assert {exclusion.kind for exclusion in report.excluded} == {cc.GroupKind.TOOL_CALL}
     assert len(context) < len(history)

@@ -183,7 +183,7 @@ def test_in_one_line() -> None:
         "TruncationStrategy: 10 -> 6 messages, 30 -> 19 tokens, stopped by: target, fits"
     )
     assert str(compact(cc.messages > 99)) == (
-        "TruncationStrategy: 10 -> 10 messages, at least 0 -> 0 tokens, skipped by the trigger, fits"
+        "TruncationStrategy: 10 -> 10 messages, at least 0 tokens, skipped by the trigger, fits"
     )
 
 

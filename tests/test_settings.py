@@ -52,7 +52,7 @@ def test_wrong_numbers(name: str, value: Any, error: type[Exception], text: str)
         ({"validate": 1}, "validate must be True or False, got 1"),
         ({"validate": None}, "validate must be True or False, got None"),
         ({"media_costs": 7}, "media_costs must be a MediaCosts, got 7"),
-        ({"media_costs": {"image": 1}}, "media_costs must be a MediaCosts, got {'image': 1}"),
+        ({"media_costs": {"image": 1}}, "media_costs must be a MediaCosts, got a dict"),
         (
             {"pinned": "message_1"},
             "pinned must be a predicate over messages or an iterable of message ids and objects, got 'message_1'",

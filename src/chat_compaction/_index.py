@@ -96,6 +96,9 @@ class MessageIndex:
         new = checked_list(messages)
         self._ledger.refuse_in_pass("extended")
         self.refresh_newest()
+        self._extend(new)
+
+    def _extend(self, new: list[Any]) -> None:
         reader = self._reader.settled_by(new)
         if reader.format is not self._reader.format:
             raw = [*self._raw, *new]
@@ -120,9 +123,10 @@ class MessageIndex:
         known = len(self._raw)
         changed = self._first_difference(history)
         if changed is None:
-            self.extend(history[known:])
+            self._extend(history[known:])
             return IndexUpdate(len(history) - known)
-        reader = self._reader.settled_by(history[changed:])
+        # What the old past told of the format says nothing of another one.
+        reader = Reader.of(self._settings.format, self._settings.pins).settled_by(history)
         kept = changed if reader.format is self._reader.format else 0
         views, pins = reader.read(history[kept:], kept)
         self._take(reader, history, self._ledger.views[:kept] + views, self._ledger.pins[:kept] + pins)

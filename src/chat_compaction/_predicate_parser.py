@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d[\d_]*(?:\.\d+)?|\.\d+)|(?P<word>[A-Za-z_]\w*)|(?P<symbol>>=|<=|[><&|~(),=]))", re.ASCII
 )
 _MAX_DEPTH = 100
-_MAX_DIGITS = 300
+_MAX_DIGITS = 30
 
 _CONSTANTS = {"always": p.always, "never": p.never}
 _CALLS: dict[str, Callable[..., p.Predicate]] = {
@@ -83,13 +83,13 @@ class _Parser:
 
     def _error(self, what: str, at: int) -> PredicateSyntaxError:
         return PredicateSyntaxError(
-            f"cannot read the predicate {self.text!r}: {what} at character {at + 1}; "
+            f"cannot read the predicate {_short(self.text)}: {what} at character {at + 1}; "
             "expected something like 'tokens > 8000 | turns > 40'"
         )
 
     def _unexpected(self, expected: str) -> PredicateSyntaxError:
         kind, word, at = self._words[self._next]
-        return self._error(f"expected {expected}, found {'the end' if kind == 'end' else repr(word)}", at)
+        return self._error(f"expected {expected}, found {'the end' if kind == 'end' else _short(word)}", at)
 
     def _take(self, *words: str) -> str | None:
         """Take the next word if it is one of these."""
@@ -183,3 +183,8 @@ class _Parser:
             return function(*positional, **named)
         except (TypeError, ValueError) as error:
             raise self._error(str(error), at) from error
+
+
+def _short(text: str) -> str:
+    """The text in an error, which is meant to be read."""
+    return repr(text if len(text) <= 200 else f"{text[:100]} ... {text[-20:]}")

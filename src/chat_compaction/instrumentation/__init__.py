@@ -43,9 +43,10 @@ def log_report(report: CompactionReport) -> None:
 def check_hooks(hooks: object) -> None:
     """Refuse what is no list of callables; a single one is easily passed by mistake."""
     plain = isinstance(hooks, Sequence) and not isinstance(hooks, str)
-    if hooks is None or (plain and all(callable(hook) and not iscoroutinefunction(hook) for hook in hooks)):  # type: ignore[attr-defined]
-        return
-    raise TypeError(f"hooks must be None or a list of plain functions that take a report, got {hooks!r}")
+    if hooks is not None and not (plain and all(map(callable, hooks))):  # type: ignore[call-overload]
+        raise TypeError(f"hooks must be None or a list of callables that take a report, got {hooks!r}")
+    if any(map(iscoroutinefunction, hooks or ())):  # type: ignore[call-overload]
+        raise TypeError(f"hooks must hold plain functions, since nobody awaits them, got {hooks!r}")
 
 
 def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
