@@ -384,3 +384,25 @@ def test_groups_are_values() -> None:
     assert eval(repr(index.groups[1]), names) == index.groups[1]  # noqa: S307
     with pytest.raises(AttributeError):
         index.groups[0].turn = 3  # type: ignore[misc]
+
+
+def test_a_waiting_call_in_a_group_that_began_in_an_older_turn() -> None:
+    """G3: what counts is the turn of the call that waits, not that of the group it was joined to."""
+
+    def use(*ids: str) -> dict[str, Any]:
+        calls = [{"type": "tool_use", "id": name, "name": "look", "input": {}} for name in ids]
+        return {"role": "assistant", "content": calls}
+
+    answers = [{"type": "tool_result", "tool_use_id": name, "content": "done"} for name in ("slow", "b")]
+    history = [
+        {"role": "user", "content": "one"},
+        use("slow"),
+        {"role": "user", "content": "two"},
+        use("b", "approval"),
+        {"role": "user", "content": answers},
+        {"role": "assistant", "content": "waiting"},
+    ]
+    index = cc.MessageIndex.from_messages(history, format="anthropic")
+    assert [group.positions for group in index.groups if group.pending] == [(1, 3, 4)]
+    old = cc.MessageIndex.from_messages([*history, {"role": "user", "content": "three"}], format="anthropic")
+    assert not any(group.pending for group in old.groups)

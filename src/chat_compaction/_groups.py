@@ -69,7 +69,8 @@ class Bundle:
     kind: GroupKind
     turn: int
     pinned: bool = False
-    open_calls: int = 0
+    open_calls: dict[int, int] = attrs.field(factory=dict)
+    """How many calls at which position still wait for a result."""
     excluded: str | None = None
     held: bool = False
     """Asked to leave, and kept back because a rule of the format needs it (rule K7)."""
@@ -179,7 +180,8 @@ class Grouping:
         self._close(placement, position)
         for call_id in placement.opened:
             self._open_calls.setdefault(call_id, []).append(position)
-        bundle.open_calls += len(placement.opened)
+        if placement.opened:
+            bundle.open_calls[position] = len(placement.opened)
         for call_id in message.call_ids:
             self._newest_call[call_id] = position
             bundle.kind = GroupKind.TOOL_CALL
@@ -188,7 +190,9 @@ class Grouping:
 
     def is_pending(self, bundle: Bundle, pending_turns: int) -> bool:
         """Whether the bundle waits for a result in the newest turns, or for the next message (rule G3)."""
-        return bundle is self.loose or (bundle.open_calls > 0 and bundle.turn > self.newest_turn - pending_turns)
+        # By the turn of the call, which may be a later one than that of the group it was joined to.
+        settled = self.newest_turn - pending_turns
+        return bundle is self.loose or any(self.turn_at[call] > settled for call in bundle.open_calls)
 
     def unanswered(self, pending_turns: int) -> list[Problem]:
         """The calls that never got a result and are not pending."""
@@ -218,7 +222,7 @@ class Grouping:
         for position in other.positions:
             self.of[position] = bundle
             insort(bundle.positions, position)
-        bundle.open_calls += other.open_calls
+        bundle.open_calls.update(other.open_calls)
         bundle.pinned = bundle.pinned or other.pinned
         bundle.counted += other.counted
         bundle.uncounted += other.uncounted
@@ -238,7 +242,11 @@ class Grouping:
 
     def _take(self, call_id: str) -> None:
         waiting = self._open_calls[call_id]
-        self.of[waiting.pop()].open_calls -= 1
+        call = waiting.pop()
+        bundle = self.of[call]
+        bundle.open_calls[call] -= 1
+        if not bundle.open_calls[call]:
+            del bundle.open_calls[call]
         if not waiting:
             del self._open_calls[call_id]
 
