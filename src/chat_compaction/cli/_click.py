@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 import click
+from click.exceptions import Exit
 
 from .._errors import CompactionError
 from .._predicate_parser import parse_predicate
@@ -44,27 +45,54 @@ class App(click.Group):
         except click.Abort:
             status = 130
             tell("chat-compaction: interrupted")
+        with for_people():
+            # What logging has in vain tried to write: the interpreter would make a status of it.
+            if sys.stderr is not None:
+                sys.stderr.flush()
         sys.exit(status)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the words ahead of a command; ``--help`` and ``--version`` print here."""
+        with _as_failures():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was named, and turn the errors of the package into click's."""
-        try:
+        """Run the command that was named."""
+        with _as_failures():
             return super().invoke(ctx)
-        except CompactionError as error:
+
+
+@contextmanager
+def _as_failures() -> Iterator[None]:
+    """Turn the errors of the package and of the system into click's."""
+    try:
+        yield
+    except CompactionError as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        if error.filename is not None:
             raise Failure(str(error)) from error
-        except OSError as error:
-            # Files have errors of their own, so this is a standard stream. A reader that went away, as
-            # ``head`` does, needs no message.
-            _abandon_output()
-            if isinstance(error, BrokenPipeError):
-                ctx.exit(2)
-            raise Failure(f"standard output: {error.strerror or error}") from error
+        # Without a file it is a standard stream. A reader that went away, as ``head`` does, needs no message.
+        _abandon(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            raise Exit(2) from error
+        raise Failure(f"standard output: {error.strerror or error}") from error
+
+
+@contextmanager
+def for_people() -> Iterator[None]:
+    """Write to standard error what changes nothing if nobody can read it: the stream may be full."""
+    try:
+        yield
+    except OSError:
+        _abandon(sys.stderr)
 
 
 def tell(text: str) -> None:
-    """Print a line on standard error, if there is one: a shell may have closed it."""
-    if sys.stderr is not None:
-        click.echo(text, err=True)
+    """Print a line on standard error, if there is one that takes it: a shell may have closed it."""
+    with for_people():
+        if sys.stderr is not None:
+            click.echo(text, err=True)
 
 
 def _line(error: click.ClickException) -> str:
@@ -74,11 +102,10 @@ def _line(error: click.ClickException) -> str:
     return f"{text} (see {ctx.command_path} --help)" if ctx else text
 
 
-def _abandon_output() -> None:
+def _abandon(stream: IO[str]) -> None:
     """Let the interpreter's own flush at its end succeed, whose complaint would be a second one."""
     with suppress(OSError, ValueError, AttributeError):
-        output = sys.stdout.fileno()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Command(click.Command):
@@ -149,5 +176,6 @@ def arguments_are_options(names: dict[str, str]) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        words = str(error).split(" ")
-        usage_error(" ".join(names.get(word, word) for word in words))
+        # Ahead of what was given, which may hold the same words.
+        expected, got, rest = str(error).partition(", got ")
+        usage_error(" ".join(names.get(word, word) for word in expected.split(" ")) + got + rest)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import click
 
 from .._errors import ContextOverflowError
 from .._report import CompactionReport
-from ._click import CONTEXT, Command, Overflow, option, tell, usage_error
-from ._files import check_output, read_session, shown, write_files, write_output
+from ._click import CONTEXT, Command, Overflow, for_people, option, tell, usage_error
+from ._files import check_output, read_session, same_file, shown, write_outputs
 from ._logs import log_to_stderr
 from ._options import index_of, reading_options, session_argument, strategy_of, strategy_options
 from ._session import Session
@@ -55,7 +54,7 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
     stay does not fit, 2 for wrong use and for what cannot be read or written.
     """
     strategy = strategy_of(options)
-    _check_outputs(output, report)
+    _check_outputs(session, output, report)
     if options["verbose"]:
         ctx.call_on_close(log_to_stderr())
     read = read_session(session)
@@ -69,7 +68,8 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
         # Here, since rich takes a while to load.
         from ._tables import print_compaction
 
-        print_compaction(shown(session), strategy, index, done)
+        with for_people():
+            print_compaction(shown(session), strategy, index, done)
     if not options["quiet"]:
         tell(summary(shown(session), done))
         if read.beside and not options["reserved"]:
@@ -77,21 +77,21 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
     ctx.exit(0 if done.fits else 1)
 
 
-def _check_outputs(output: str, report: str | None) -> None:
+def _check_outputs(session: str, output: str, report: str | None) -> None:
     if report == "-":
         usage_error("--report must be a file, got -: standard output is for messages")
-    names = [name for name in (output, report) if name not in ("-", None)]
-    for name in names:
-        check_output(name)
-    if len({os.path.realpath(name) for name in names}) < len(names):
-        usage_error(f"--report must be another file than --output, got {report} for both")
+    if output != "-":
+        check_output(output)
+    if report is not None:
+        check_output(report)
+        if same_file(report, session, 0):
+            usage_error(f"--report must be another file than the session, got {shown(report)} for both")
+        if same_file(report, output, 1):
+            usage_error(f"--report must be another file than --output, got {shown(report)} for both")
 
 
 def _write(session: Session, kept: list[Any], done: CompactionReport, output: str, report: str | None) -> None:
-    messages = session.dump(kept)
-    files = {} if output == "-" else {output: messages}
+    outputs = [(output, session.dump(kept))]
     if report is not None:
-        files[report] = json.dumps(done.to_dict(), indent=2) + "\n"
-    write_files(files)
-    if output == "-":
-        write_output(messages)
+        outputs.append((report, json.dumps(done.to_dict(), indent=2) + "\n"))
+    write_outputs(outputs)

@@ -1,18 +1,22 @@
-"""Reading the input and writing the outputs: all or nothing, and never half a file."""
+"""Reading the input and writing the outputs: never half a file, and files last of all."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
 from .._errors import SessionError
 from ._click import Failure
 from ._session import Session, parse_session
+
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?P<process>\d+)(?:/task/\d+)?)/fd/(?P<number>\d+)")
 
 
 def shown(source: str) -> str:
@@ -39,37 +43,90 @@ def write_output(text: str) -> None:
 def check_output(name: str) -> None:
     """Refuse a file that cannot be written, before any work is done for it."""
     path = Path(name)
-    if path.is_dir():
+    try:
+        folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise Failure(f"{shown(name)}: there is no folder {shown(str(path.parent))}") from None
+        return
+    except (OSError, ValueError) as error:
+        raise Failure(f"{shown(name)}: {_reason(error)}") from None
+    if folder:
         raise Failure(f"{shown(name)}: is a folder; expected a file")
-    if not path.parent.is_dir():
-        raise Failure(f"{shown(name)}: there is no folder {shown(str(path.parent))}")
 
 
-def write_files(texts: Mapping[str, str]) -> None:
-    """Write each text to its file: all of them, or on any failure none, so that what was there stays.
+def same_file(name: str, other: str, stream: int) -> bool:
+    """Whether two names are of one file, also by links; the other may be ``-``, a standard stream by its number."""
+    try:
+        first, second = os.stat(name), os.stat(stream if other == "-" else other)  # noqa: PTH116
+    except FileNotFoundError:
+        return other != "-" and os.path.realpath(name) == os.path.realpath(other)
+    except OSError:
+        return False
+    # A terminal, or /dev/null, may be any number of things.
+    return os.path.samestat(first, second) and not stat.S_ISCHR(first.st_mode)
 
-    A device or a pipe is written to as it is: nothing can take its place.
+
+def write_outputs(outputs: Sequence[tuple[str, str]]) -> None:
+    """Write each text to the file of that name, or with ``-`` to standard output.
+
+    Files are put in place last, when everything is written: on a failure until then, each stays as it was. A
+    pipe, a device or an open descriptor such as /dev/stdout is written to as it is: nothing can take its place.
     """
-    staged: list[tuple[Path, Path]] = []
+    streams: list[tuple[str, str]] = []
+    staged: list[tuple[str, Path, Path]] = []
     name = ""
     try:
-        for name, text in texts.items():
-            if not Path(name).exists() or Path(name).is_file():
-                # The file behind a link, so that the link stays one.
-                target = Path(os.path.realpath(name))
-                staged.append((target.with_name(f".chat-compaction-{secrets.token_hex(4)}.tmp"), target))
-                _stage(*staged[-1], text)
-        for name, text in texts.items():
-            if Path(name).exists() and not Path(name).is_file():
-                Path(name).write_bytes(text.encode("utf-8"))
-        for temporary, target in staged:
-            name = str(target)
+        for name, text in outputs:
+            if name == "-" or _is_stream(name):
+                streams.append((name, text))
+            else:
+                target = Path(_target(name))
+                temporary = target.with_name(f".chat-compaction-{secrets.token_hex(4)}.tmp")
+                staged.append((name, temporary, target))
+                _stage(temporary, target, text)
+        for name, text in streams:
+            _write_stream(name, text)
+        for name, temporary, target in staged:
             temporary.replace(target)
     except OSError as error:
+        if name == "-":
+            raise
         raise Failure(f"{shown(name)}: {_reason(error)}") from None
     finally:
-        for temporary, _ in staged:
+        for _, temporary, _ in staged:
             temporary.unlink(missing_ok=True)
+
+
+def _target(name: str) -> str:
+    """Where the links of a name lead, but not what an open descriptor leads to: that may be shared with others."""
+    path = name
+    for _ in range(40):  # as many as Linux follows
+        folder, base = os.path.split(path)
+        path = os.path.join(os.path.realpath(folder), base)  # noqa: PTH118
+        if _DESCRIPTOR.fullmatch(path) or not os.path.islink(path):  # noqa: PTH114
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))  # noqa: PTH115, PTH118, PTH120
+    return path
+
+
+def _is_stream(name: str) -> bool:
+    return bool(_DESCRIPTOR.fullmatch(_target(name))) or (Path(name).exists() and not Path(name).is_file())
+
+
+def _write_stream(name: str, text: str) -> None:
+    if name == "-":
+        write_output(text)
+        return
+    target = _target(name)
+    found = _DESCRIPTOR.fullmatch(target)
+    if found and found["process"] in (None, str(os.getpid())):
+        # Itself, since what it leads to, opened again, would have a position of its own.
+        descriptor = os.dup(int(found["number"]))
+    else:
+        descriptor = os.open(target, os.O_WRONLY | os.O_APPEND)
+    with open(descriptor, "wb") as stream:  # noqa: PTH123
+        stream.write(text.encode("utf-8"))
 
 
 def _stage(temporary: Path, target: Path, text: str) -> None:

@@ -10,6 +10,7 @@ import click
 
 from .._index import MessageIndex
 from .._predicates import METRICS
+from .._text import some
 from ..counters import EstimateCounter
 from ..formats import detect
 from ._click import CONTEXT, Command, option, tell
@@ -82,6 +83,6 @@ def check(session: str, format: str) -> None:
     index = read_index(read_session(session), session, counter=EstimateCounter(), format=format)
     for problem in index.problems:
         click.echo(f"messages[{problem.position}] {problem.rule}: {problem.message}")
-    found, among = plural(len(index.problems), "problem"), plural(len(index), "message")
+    found, among = plural(len(index.problems), "problem"), some(len(index), "message")
     tell(f"{shown(session)}: {found} in {among}, read as {index.format.name}")
     click.get_current_context().exit(1 if index.problems else 0)

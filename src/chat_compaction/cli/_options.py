@@ -198,4 +198,4 @@ def read_index(session: Session, source: str, **settings: Any) -> MessageIndex:
         return MessageIndex.from_messages(session.messages, **settings)
     except MessageError as error:
         # The library speaks of its argument, the user knows the option.
-        raise Failure(f"{shown(source)}: {error}".replace("format= ", "--format ")) from error
+        raise Failure(f"{shown(source)}: {str(error).replace('; format= names', '; --format names')}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from .._errors import SessionError
 Shape = Literal["list", "object", "lines"]
 
 _EXPECTED = 'a JSON list of messages, a JSON object with the key "messages", or JSON Lines'
+_LONGEST_NUMBER = 30
 _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
 
 
@@ -62,7 +64,7 @@ def parse_session(data: bytes, name: str) -> Session:
     text = _decoded(data, name)
     if not text.strip():
         raise SessionError(f"{name} is empty; expected {_EXPECTED}")
-    if _is_lines(text, name):
+    if _is_lines(text):
         return Session(_lines(text, name), "lines", ascii=text.isascii())
     found = _parsed(text, name)
     indented = _INDENT.match(text)
@@ -87,7 +89,7 @@ def _decoded(data: bytes, name: str) -> str:
         raise SessionError(f"{name} is not UTF-8: byte 0x{byte:02x} at offset {error.start}") from None
 
 
-def _is_lines(text: str, name: str) -> bool:
+def _is_lines(text: str) -> bool:
     """Whether the text is JSON Lines: an object on the first line by itself, and more, or a single message."""
     first, _, rest = text.strip().partition("\n")
     if not first.startswith("{"):
@@ -95,7 +97,7 @@ def _is_lines(text: str, name: str) -> bool:
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        return bool(rest) and name.lower().endswith((".jsonl", ".ndjson"))
+        return False
     return bool(rest.strip()) or ("role" in value and "messages" not in value)
 
 
@@ -109,17 +111,30 @@ def _lines(text: str, name: str) -> list[Any]:
     return [message for _, message in messages]
 
 
+def _float(text: str) -> float:
+    """A number with a fraction or an exponent; beyond a float's range it would be written as no JSON: Infinity."""
+    number = float(text)
+    if math.isinf(number):
+        raise OverflowError(text if len(text) <= _LONGEST_NUMBER else f"{text[:_LONGEST_NUMBER]}...")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_float=_float)
+
+
 def _parsed(text: str, name: str, line: int | None = None) -> Any:
     """The value of a text: the whole file, or one line of it."""
     where = name if line is None else f"{name}: line {line}"
     try:
-        return json.loads(text)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         at = f"line {line or error.lineno}, column {error.colno}"
         raise SessionError(f"{name}: broken JSON at {at}: {error.msg}") from None
     except RecursionError:
         raise SessionError(f"{where} is nested too deeply to be read") from None
-    except ValueError:  # the one other that json.loads raises
+    except OverflowError as error:
+        raise SessionError(f"{where} holds the number {error}, which is too large to be read") from None
+    except ValueError:  # the one other that the decoder raises
         raise SessionError(f"{where} holds a number of too many digits to be read") from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -12,10 +13,13 @@ from .._index import MessageIndex
 from .._predicates import groups, messages, tokens, turns
 from .._report import CompactionReport
 from .._strategy import CompactionStrategy
+from .._text import text_table
 from ..counters import Counter
 from ._text import Row, compaction_rows, inspection_rows, plural
 
 _MOST_ROWS = 100
+_MOST_WITH_RICH = 2_000  # rows; each takes it over half a millisecond
+_HEAD = ("messages", "kind", "turn", "tokens")
 
 
 class _Console(Console):
@@ -33,8 +37,8 @@ def print_compaction(source: str, strategy: CompactionStrategy, index: MessageIn
     _add_rows(table, compaction_rows(strategy, index, report), most=_MOST_ROWS)
     before = report.messages_before, report.groups_before, report.turns_before, tokens_before
     after = report.messages_after, report.groups_after, report.turns_after, tokens_after
-    _add_totals(table, before, "before")
-    _add_totals(table, after, f"after, {'fits' if report.fits else 'does not fit'}")
+    table.add_row(*_totals(before, "before"), style="bold")
+    table.add_row(*_totals(after, f"after, {'fits' if report.fits else 'does not fit'}"), style="bold")
     console = _console(stderr=True)
     console.print(f"{source}: what was kept and what was removed", style="bold", soft_wrap=True)
     console.print(table)
@@ -44,15 +48,19 @@ def print_compaction(source: str, strategy: CompactionStrategy, index: MessageIn
 def print_inspection(source: str, index: MessageIndex, format_note: str) -> None:
     """Print on standard output the groups of a session, their totals, and what is wrong."""
     in_all = index.value(messages), index.value(groups), index.value(turns), index.value(tokens)
-    table = _table("state")
-    _add_rows(table, inspection_rows(index))
-    _add_totals(table, in_all, "in all")
+    rows, totals = inspection_rows(index), _totals(in_all, "in all")
     console = _console(stderr=False)
     console.print(f"{source}: {format_note}", style="bold", soft_wrap=True)
-    console.print(table)
-    console.print(f"{_counted(index.counter)} {plural(len(index.problems), 'problem').capitalize()}.", soft_wrap=True)
-    for problem in index.problems:
-        console.print(f"  messages[{problem.position}] {problem.rule}: {problem.message}", soft_wrap=True)
+    if len(rows) > _MOST_WITH_RICH:
+        click.echo(f"\n{text_table((*_HEAD, 'state'), [*map(_cells, rows), totals])}\n")
+    else:
+        table = _table("state")
+        _add_rows(table, rows)
+        table.add_row(*totals, style="bold")
+        console.print(table)
+    problems = [f"  messages[{problem.position}] {problem.rule}: {problem.message}\n" for problem in index.problems]
+    counted = f"{_counted(index.counter)} {plural(len(problems), 'problem').capitalize()}.\n"
+    click.echo(counted + "".join(problems), nl=False)
 
 
 def _console(*, stderr: bool) -> Console:
@@ -61,10 +69,10 @@ def _console(*, stderr: bool) -> Console:
 
 def _table(last: str) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("messages", overflow="fold")
-    table.add_column("kind", overflow="fold")
-    table.add_column("turn", no_wrap=True, justify="right")
-    table.add_column("tokens", no_wrap=True, justify="right")
+    for name in _HEAD[:2]:
+        table.add_column(name, overflow="fold")
+    for name in _HEAD[2:]:
+        table.add_column(name, no_wrap=True, justify="right")
     table.add_column(last, overflow="fold")
     return table
 
@@ -83,12 +91,16 @@ def _add_rows(table: Table, rows: Sequence[Row], most: int | None = None) -> Non
 
 
 def _add_row(table: Table, row: Row) -> None:
-    table.add_row(row.messages, row.kind, row.turn, row.tokens, row.what, style="yellow" if row.removed else None)
+    table.add_row(*_cells(row), style="yellow" if row.removed else None)
 
 
-def _add_totals(table: Table, values: tuple[int, int, int, int], what: str) -> None:
+def _cells(row: Row) -> tuple[str, ...]:
+    return row.messages, row.kind, row.turn, row.tokens, row.what
+
+
+def _totals(values: tuple[int, int, int, int], what: str) -> tuple[str, ...]:
     nouns = [plural(value, noun) for value, noun in zip(values, ("message", "group", "turn"), strict=False)]
-    table.add_row(*nouns, f"{values[3]:,}", what, style="bold")
+    return *nouns, f"{values[3]:,}", what
 
 
 def _counted(counter: Counter) -> str:

@@ -77,10 +77,16 @@ def row_of(groups: Sequence[MessageGroup], what: str, *, removed: bool = False) 
         short_spans(positions),
         _kinds(group.kind.value for group in groups),
         "" if first is None else str(first) if first == last else f"{first}-{last}",
-        f"{sum(group.tokens or 0 for group in groups):,}",
+        _tokens([group.tokens for group in groups]),
         what,
         removed,
     )
+
+
+def _tokens(counts: Sequence[int | None]) -> str:
+    """Their sum, or nothing where one was never counted."""
+    known = [count for count in counts if count is not None]
+    return f"{sum(known):,}" if len(known) == len(counts) else ""
 
 
 def _kinds(kinds: Iterable[str]) -> str:
