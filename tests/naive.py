@@ -137,7 +137,8 @@ class History:
             kind = "orphan"
         else:
             kind = first.role
-        late = turn > len(self.openers) - self.pending_turns and any(p in positions for p in waiting)
+        settled = len(self.openers) - self.pending_turns
+        late = any(p in positions and self.turn(p) > settled for p in waiting)
         at_end = positions[-1] == len(self.views) - 1 and self._thought(positions[-1])
         return Group(positions, kind, turn, any(p in self.pinned for p in positions), late or at_end)
 

@@ -69,6 +69,40 @@ def test_wrong_use_names_the_option(path: Path, options: list[str], error: str) 
     assert error in fails(run("compact", path, *options))
 
 
+@pytest.mark.parametrize("report", ["session.json", "./session.json", "hard.json", "soft.json"])
+def test_the_report_never_replaces_the_session(path: Path, monkeypatch: pytest.MonkeyPatch, report: str) -> None:
+    """By whatever name it goes: a typing error must not cost a session."""
+    monkeypatch.chdir(path.parent)
+    Path("hard.json").hardlink_to(path)
+    Path("soft.json").symlink_to(path)
+    before = path.read_text()
+    line = fails(run("compact", path, "--max-tokens", "300", "--report", report))
+    assert line.startswith(f"--report must be another file than the session, got {report} for both (see ")
+    assert path.read_text() == before
+
+
+def test_words_of_a_value_are_no_arguments(path: Path) -> None:
+    """Only the argument that an error of the library names becomes an option, not the same word in what was given."""
+    line = fails(run("compact", path, "--max-tokens", "5", "--tokenizer", "my path file.json"))
+    assert line.startswith("--tokenizer must name a tokenizer ")
+    assert "got 'my path file.json': no such file" in line.lower()
+
+
+def test_the_name_of_a_file_is_not_reworded(tmp_path: Path) -> None:
+    """The option that an error of the library hints at is ours, but a file is called what it is called."""
+    path = write(tmp_path / "a format= b.json", [{"role": "wizard"}])
+    line = fails(run("check", path))
+    assert line.startswith(f"{path}: ")
+    assert "--format names another" in line
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_a_name_that_is_too_long_is_named(path: Path, option: str) -> None:
+    """What the system says about a file is told of that file."""
+    name = "a" * 300
+    assert fails(run("compact", path, "--max-tokens", "5", option, name)) == f"{name}: file name too long"
+
+
 def test_wrong_use_points_to_the_help(path: Path) -> None:
     """The line ends with the way to the help of that command; bad input has no need of it."""
     assert fails(run("compact", path)).endswith("(see chat-compaction compact --help)")
@@ -165,7 +199,7 @@ def test_a_full_standard_output_is_one_line(path: Path, monkeypatch: pytest.Monk
         def fail(_: str, error: OSError = error) -> None:
             raise error
 
-        monkeypatch.setattr("chat_compaction.cli._compact.write_output", fail)
+        monkeypatch.setattr("chat_compaction.cli._files.write_output", fail)
         result = run("compact", path, "--max-tokens", "300")
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == (f"chat-compaction: error: {told}\n" if told else "")

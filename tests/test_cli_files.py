@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from chat_compaction.cli._click import Failure
-from chat_compaction.cli._files import check_output, write_files
+from chat_compaction.cli._files import check_output, same_file, write_outputs
 
 
 def test_files_are_written(tmp_path: Path) -> None:
     """New files appear and old ones are replaced, in UTF-8 and with line breaks as they are."""
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("before")
-    write_files({str(old): "é\n", str(new): "1\r\n"})
+    write_outputs([(str(old), "é\n"), (str(new), "1\r\n")])
     assert old.read_bytes() == b"\xc3\xa9\n"
     assert new.read_bytes() == b"1\r\n"
     assert sorted(tmp_path.iterdir()) == [new, old]
@@ -33,7 +33,7 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(*{"fsync": (os, "fsync"), "replace": (Path, "replace"), "open": (Path, "open")}[broken], fail)
     with pytest.raises(Failure, match="no space left on device"):
-        write_files({str(old): "after", str(tmp_path / "new"): "after"})
+        write_outputs([(str(old), "after"), (str(tmp_path / "new"), "after")])
     monkeypatch.undo()
     assert old.read_text() == "before"
     assert list(tmp_path.iterdir()) == [old]
@@ -42,7 +42,7 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_fails_keeps_the_others_from_being_written(tmp_path: Path) -> None:
     """The messages are not written where the report cannot be: half of an answer misleads."""
     with pytest.raises(Failure, match=r"report\.json: no such file or directory"):
-        write_files({str(tmp_path / "out"): "after", str(tmp_path / "gone" / "report.json"): "after"})
+        write_outputs([(str(tmp_path / "out"), "after"), (str(tmp_path / "gone" / "report.json"), "after")])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,7 +54,7 @@ def test_an_interruption_leaves_no_temporary_file(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_files({str(tmp_path / "out"): "after"})
+        write_outputs([(str(tmp_path / "out"), "after")])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,7 +67,7 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
     link.symlink_to(old)
     usual = tmp_path / "usual"
     usual.touch()
-    write_files({str(link): "after", str(new): "new"})
+    write_outputs([(str(link), "after"), (str(new), "new")])
     assert link.is_symlink()
     assert old.read_text() == "after"
     assert stat.S_IMODE(old.stat().st_mode) == 0o640
@@ -82,7 +82,7 @@ def test_a_pipe_is_written_to_not_replaced(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    write_files({str(pipe): "after"})
+    write_outputs([(str(pipe), "after")])
     reader.join()
     assert read == ["after"]
     assert pipe.is_fifo()
@@ -94,4 +94,78 @@ def test_outputs_are_checked_before_the_work(tmp_path: Path) -> None:
         check_output(str(tmp_path))
     with pytest.raises(Failure, match=f"there is no folder {tmp_path / 'gone'}"):
         check_output(str(tmp_path / "gone" / "out.json"))
+    with pytest.raises(Failure, match="aaa: file name too long"):
+        check_output(str(tmp_path / ("a" * 300)))
+    with pytest.raises(Failure, match="embedded null byte"):
+        check_output("a\0b")
     check_output(str(tmp_path / "new.json"))
+
+
+def test_files_are_put_in_place_when_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that takes no more, or a report that cannot be put in place, leaves the messages as they were."""
+    output, report = tmp_path / "session.json", tmp_path / "report.json"
+    output.write_text("before")
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("chat_compaction.cli._files.write_output", fail)
+        with pytest.raises(OSError, match="No space left"):
+            write_outputs([("-", "messages"), (str(report), "report")])
+    assert list(tmp_path.iterdir()) == [output]
+
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, to: fail() if to == report else replace(self, to))
+    with pytest.raises(Failure, match=r"report\.json: no space left"):
+        write_outputs([(str(output), "messages"), (str(report), "report")])
+    assert output.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="descriptors with names")
+@pytest.mark.parametrize("link", [None, "link"])
+@pytest.mark.parametrize("flags", [os.O_APPEND, os.O_TRUNC])
+def test_an_open_descriptor_is_written_to_not_what_is_behind_it(tmp_path: Path, link: str | None, flags: int) -> None:
+    """/dev/stdout, /dev/fd/N and links to them stand for a file that is open, such as a log: it is continued."""
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    descriptor = os.open(log, os.O_WRONLY | flags)
+    name = f"/dev/fd/{descriptor}"
+    if link:
+        (tmp_path / link).symlink_to(name)
+        name = str(tmp_path / link)
+    inode = log.stat().st_ino
+    try:
+        write_outputs([(name, "messages\n")])
+        os.write(descriptor, b"after\n")
+    finally:
+        os.close(descriptor)
+    before = "before\n" if flags == os.O_APPEND else ""
+    assert log.read_text() == f"{before}messages\nafter\n"
+    assert log.stat().st_ino == inode
+    assert (tmp_path / "link").is_symlink() is bool(link)
+
+
+@pytest.mark.parametrize("number", [987_654, 10**30])
+def test_a_descriptor_that_is_not_open_is_named(number: int) -> None:
+    """Nothing can be written to it."""
+    with pytest.raises(Failure, match=rf"^/dev/fd/{number}: "):
+        write_outputs([(f"/dev/fd/{number}", "messages")])
+
+
+def test_files_are_the_same_by_any_name(tmp_path: Path) -> None:
+    """By links of both kinds and by standard streams, and before a file is there; /dev/null may be named twice."""
+    file, other = tmp_path / "file", tmp_path / "other"
+    assert same_file(str(file), str(tmp_path / "." / "file"), 0)
+    file.touch()
+    assert not same_file(str(file), str(other), 0)
+    other.symlink_to(file)
+    assert same_file(str(file), str(other), 0)
+    other.unlink()
+    other.hardlink_to(file)
+    assert same_file(str(file), str(other), 0)
+    with file.open("rb") as stream:
+        assert same_file(str(other), "-", stream.fileno())
+    assert not same_file(os.devnull, os.devnull, 0)
+    assert not same_file(str(file), "a\0b", 0)

@@ -85,7 +85,8 @@ def test_an_empty_session_can_be_looked_at(tmp_path: Path) -> None:
     """No messages, no groups, no problem."""
     path = write(tmp_path / "session.json", [])
     assert "no messages  no groups  no turns" in run("inspect", path).stdout
-    assert run("check", path).exit_code == 0
+    result = run("check", path)
+    assert (result.exit_code, result.stderr) == (0, f"{path}: no problems in 0 messages, read as openai_chat\n")
 
 
 def test_check_lists_problems_with_status_1(tmp_path: Path) -> None:

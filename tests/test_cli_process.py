@@ -99,6 +99,114 @@ def test_a_full_standard_output(tmp_path: Path, environment: dict[str, str], com
     assert line.startswith("chat-compaction: error: standard output: ")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["compact", "--help"], ["check", "session.json"]])
+def test_what_cannot_be_told_is_one_line(tmp_path: Path, environment: dict[str, str], arguments: list[str]) -> None:
+    """Help is output, too: one line where standard output takes no more, none where nobody reads; status 2."""
+    write(tmp_path / "session.json", [{"role": "tool", "tool_call_id": "x", "content": ""}])
+    reader, gone = os.pipe()
+    os.close(reader)
+    full = os.open("/dev/full", os.O_WRONLY)
+    for stream, told in ((full, "chat-compaction: error: standard output: No space left on device\n"), (gone, "")):
+        done = subprocess.run(
+            [*COMMAND, *arguments], cwd=tmp_path, stdout=stream, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        os.close(stream)
+        assert (done.returncode, done.stderr) == (2, told)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("options", [[], ["--table"], ["-v"], ["-qv"], ["--table", "-v"]])
+@pytest.mark.parametrize(("budget", "status"), [("300", 0), ("1", 1), ("-1", 2)])
+def test_a_full_standard_error_changes_no_status(
+    tmp_path: Path, environment: dict[str, str], options: list[str], budget: str, status: int
+) -> None:
+    """A summary, a table or a log that cannot be printed is none that matters: the messages were written."""
+    path = write(tmp_path / "session.json", session())
+    arguments = ["compact", str(path), "--counter", "estimate", *options, f"--max-tokens={budget}"]
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=full, env=environment)
+    assert done.returncode == status
+    assert bool(done.stdout) is (status < 2)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_messages_that_cannot_be_written_leave_no_report(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A report of what nobody received misleads: files are put in place when the streams have taken theirs."""
+    path = write(tmp_path / "session.json", session())
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*COMMAND, "compact", path, *BUDGET, "--report", "report.json"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="descriptors with names")
+@pytest.mark.parametrize("mode", ["wb", "ab"])
+def test_standard_streams_by_name(tmp_path: Path, environment: dict[str, str], mode: str) -> None:
+    """-o /dev/stdout and --report /dev/stderr go where the shell put the streams, behind what is there."""
+    path, out, err = write(tmp_path / "session.json", session()), tmp_path / "out", tmp_path / "err"
+    out.write_text("before\n")
+    err.write_text("before\n")
+    with out.open(mode) as stdout, err.open(mode) as stderr:
+        done = subprocess.run(
+            [*COMMAND, "compact", path, *BUDGET, "-o", "/dev/stdout", "--report", "/dev/stderr"],
+            stdout=stdout,
+            stderr=stderr,
+            env=environment,
+        )
+    assert done.returncode == 0
+    start = "before\n" if mode == "ab" else ""
+    kept = json.loads(out.read_text().removeprefix(start))
+    *report, summary = err.read_text().removeprefix(start).splitlines()
+    assert json.loads("\n".join(report))["messages_after"] == len(kept)
+    assert summary.startswith(f"{path}: kept {len(kept)} of ")
+    assert out.read_text().startswith(start)
+    assert err.read_text().startswith(start)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="redirections of POSIX")
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("compact - {budget} --report session.json < session.json", "the session, got session.json"),
+        ("compact session.json {budget} --report out.json > out.json", "--output, got out.json"),
+    ],
+)
+def test_the_report_never_replaces_a_standard_stream(
+    tmp_path: Path, environment: dict[str, str], line: str, named: str
+) -> None:
+    """A session that the shell opened is the same file, and so is the output that it opened."""
+    path = write(tmp_path / "session.json", session())
+    before = path.read_text()
+    command = f"{sys.executable} -m chat_compaction {line.format(budget=' '.join(BUDGET))}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 2
+    assert f"--report must be another file than {named} for both" in done.stderr
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_names_of_any_script_are_printed(
+    tmp_path: Path, environment: dict[str, str], encoding: str, command: str
+) -> None:
+    """A file or a call that the terminal has no letters for is escaped, not a traceback."""
+    path = write(tmp_path / "日.json", [{"role": "tool", "tool_call_id": "日", "content": ""}])
+    environment["PYTHONIOENCODING"] = encoding
+    done = subprocess.run([*COMMAND, command, path], capture_output=True, env=environment)
+    assert done.returncode == (0 if command == "inspect" else 1)
+    assert b"messages[0] orphan_result" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.skipif(os.name == "nt", reason="closed streams of POSIX")
 def test_closed_standard_streams(tmp_path: Path, environment: dict[str, str]) -> None:
     """A shell may close a stream; that is an error in one line, or nothing where nobody can read it."""

@@ -125,10 +125,31 @@ def test_what_is_no_session_names_the_place(text: str, error: str) -> None:
         parse(text)
 
 
-def test_lines_that_break_at_once_name_the_line() -> None:
-    """With a name that says lines, a broken first line is not taken for the beginning of something longer."""
-    with pytest.raises(SessionError, match="broken JSON at line 1, column 16: Expecting ',' delimiter"):
-        parse('{"role": "user"\n{"role": "user"}\n', "session.JSONL")
+@pytest.mark.parametrize("name", ["session.json", "session.jsonl", "standard input"])
+def test_what_a_file_holds_decides_not_its_name(name: str) -> None:
+    """An indented object in a file named as lines is an object, and lines are lines by any name."""
+    assert parse(json.dumps({"messages": MESSAGES}, indent=2), name).shape == "object"
+    assert parse("".join(json.dumps(message) + "\n" for message in MESSAGES), name).shape == "lines"
+    with pytest.raises(SessionError, match="broken JSON at line 2, column 1: Expecting ',' delimiter"):
+        parse('{"role": "user"\n{"role": "user"}\n', name)
+
+
+def test_numbers_and_repeated_keys_are_python_s() -> None:
+    """What the page of the command line says of the form of numbers and of keys that an object repeats."""
+    session = parse('[{"role": "system", "role": "user", "content": "x", "seed": 1E2, "size": 1e-400}]')
+    assert session.dump(session.messages) == '[{"role": "user", "content": "x", "seed": 100.0, "size": 0.0}]\n'
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1E+309", f"{'9' * 400}.0"])
+@pytest.mark.parametrize("start", ["", '{"role": "user"}\n'])
+def test_a_number_that_would_become_infinity_is_refused(number: str, start: str) -> None:
+    """K8: Python reads it as infinity and would write ``Infinity``, which is no JSON."""
+    shown = number if len(number) < 30 else f"{number[:30]}..."
+    where = "session.json: line 2" if start else "session.json"
+    text = f'{{"role": "user", "seed": {number}}}'
+    with pytest.raises(SessionError) as raised:
+        parse(start + (text if start else f"[{text}]"))
+    assert str(raised.value) == f"{where} holds the number {shown}, which is too large to be read"
 
 
 @pytest.mark.parametrize("before", ["", "\ufeff"])

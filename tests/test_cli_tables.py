@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import chat_compaction as cc
-from chat_compaction.cli._text import compaction_rows, short_spans
+from chat_compaction.cli._text import compaction_rows, inspection_rows, short_spans
 from tests._cli import run, session, write
 from tests._shared import ROOT
 
@@ -90,6 +90,26 @@ def test_a_long_table_shows_its_ends(tmp_path: Path) -> None:
     assert ["...", "61 more"] in found
     listed = [cells[0] for cells in found if cells[0].isdigit()]
     assert listed == [*map(str, range(50)), *map(str, range(111, 161))]
+
+
+def test_a_very_long_session_is_shown_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond what rich prints in a moment, the same rows and totals are plain text."""
+    path = write(tmp_path / "session.json", session(30))
+    with_rich = rows(run("inspect", path, *ESTIMATE).stdout)
+    monkeypatch.setattr("chat_compaction.cli._tables._MOST_WITH_RICH", 60)
+    plain = run("inspect", path, *ESTIMATE).stdout
+    assert rows(plain) == [cells for cells in with_rich if not cells[0].startswith("─")]
+    assert len(with_rich) == 66
+    ends = {line.index(" user ") for line in plain.splitlines() if " user " in line}
+    assert len(ends) == 1
+
+
+def test_tokens_that_nobody_counted_are_no_zero() -> None:
+    """C4: a group that was not counted shows nothing, rather than 0 tokens."""
+    index = cc.MessageIndex.from_messages(session(2), counter=cc.EstimateCounter())
+    assert {row.tokens for row in inspection_rows(index)} == {""}
+    index.value(cc.tokens)
+    assert "" not in {row.tokens for row in inspection_rows(index)}
 
 
 def test_words_of_a_conversation_are_no_markup(tmp_path: Path) -> None:

@@ -111,6 +111,12 @@ def parallel_at_once(n: int) -> list[Any]:
     return [user("task"), *calls, results(*(f"c{i}" for i in range(n)))]
 
 
+def half_answered(n: int) -> list[Any]:
+    """One message answers half of the calls of each group; the others never get a result."""
+    calls = [call(f"c{i}", f"open{i}", format="anthropic") for i in range(n)]
+    return [user("task"), *calls, results(*(f"c{i}" for i in range(n))), user("more"), said("done")]
+
+
 def one_id(n: int) -> list[Any]:
     """One id, open many times."""
     return [user("task"), *(call("c") for _ in range(n)), *(m for _ in range(n) for m in step("c")[1:])]
@@ -150,6 +156,7 @@ SHAPES = [
     parallel_backwards,
     parallel_by_halves,
     parallel_at_once,
+    half_answered,
     one_id,
     open_calls,
     late_results,

@@ -8,7 +8,7 @@ disagree.
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -257,13 +257,13 @@ class Ledger:
         return []
 
     @contextmanager
-    def transaction(self) -> Iterator[dict[int, Change]]:
+    def transaction(self) -> Iterator[None]:
         """One compaction: all of its changes, or on any exception none (rule K9)."""
         self.refuse_in_pass("compacted")
         changes: dict[int, Change] = {}
         self.changes = changes
         try:
-            yield changes
+            yield
         except BaseException:
             self.changes = None
             for change in changes.values():
@@ -282,6 +282,10 @@ class Ledger:
     def is_pending(self, bundle: Bundle) -> bool:
         """Rule G3, with the setting of this conversation."""
         return self.grouping.is_pending(bundle, self.settings.pending_turns)
+
+    def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
+        """The groups that may leave and have not been asked to."""
+        return (b for b in self.grouping.bundles.values() if b.excluded is None and b.first not in protected)
 
     def newest_included(self) -> Bundle | None:
         """The newest included group that is no system group (rule K2)."""

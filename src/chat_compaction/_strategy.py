@@ -123,8 +123,7 @@ class CompactionStrategy(ABC):
         """The groups that may leave, oldest first; a group is as new as its newest message (rule K4)."""
         ledger = index._ledger
         protected = self.floor.protect(ledger) if ledger.changes is None else ledger.protected
-        free = [b for b in ledger.grouping.bundles.values() if b.included and b.first not in protected]
-        return ledger.snapshots(sorted(free, key=lambda bundle: bundle.newest))
+        return ledger.snapshots(sorted(ledger.free(protected), key=lambda bundle: bundle.newest))
 
     def reached(self, index: MessageIndex) -> bool:
         """Whether the target holds now."""
@@ -204,8 +203,9 @@ class CompactionStrategy(ABC):
         return report
 
     def _pass(self, index: MessageIndex, reporter: Reporter) -> Core[CompactionReport]:
-        index._ledger.protected = self.floor.protect(index._ledger)
-        if not self.candidates(index):
+        ledger = index._ledger
+        ledger.protected = self.floor.protect(ledger)
+        if not any(ledger.free(ledger.protected)):
             return reporter.declined("floor")
         before = Measure.of(index)
         core = self.compact_core(index)
@@ -213,8 +213,8 @@ class CompactionStrategy(ABC):
             yield from core
         elif core is not None and not isinstance(core, bool):  # ``return self.evict(...)`` is natural.
             raise StrategyError(f"{type(self).__name__}.compact_core must {_core_hint(core)}")
-        index._ledger.settle()
-        return reporter.completed(before, more=bool(self.candidates(index)))
+        ledger.settle()
+        return reporter.completed(before, more=any(ledger.free(ledger.protected)))
 
 
 def _core_hint(core: object) -> str:

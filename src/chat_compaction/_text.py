@@ -27,14 +27,15 @@ def some(number: int, thing: str) -> str:
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns under their heads, two spaces apart; numbers to the right."""
-    lines = [tuple(head), *map(tuple, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(_cell, line, widths)).rstrip() for line in lines)
+    """Columns under their heads, two spaces apart; columns of numbers to the right."""
+    columns = [_column(column) for column in zip(head, *rows, strict=True)]
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def _cell(text: str, width: int) -> str:
-    return text.rjust(width) if text.replace(",", "").isdigit() else text.ljust(width)
+def _column(cells: Sequence[str]) -> list[str]:
+    width = max(map(len, cells))
+    right = all(cell.replace(",", "").isdigit() for cell in cells[1:])
+    return [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
 
 
 def shown(value: Any) -> str:

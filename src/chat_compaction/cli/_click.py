@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import IO, Any, NoReturn, TypeVar
 
 import click
@@ -37,6 +38,8 @@ class App(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run and exit."""
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names may be of any script
         try:
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:

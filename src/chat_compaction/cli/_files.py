@@ -16,7 +16,7 @@ from .._errors import SessionError
 from ._click import Failure
 from ._session import Session, parse_session
 
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?P<process>\d+)(?:/task/\d+)?)/fd/(?P<number>\d+)")
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?P<process>\d+)(?:/task/\d+)?)/fd/(?P<number>\d{1,9})")
 
 
 def shown(source: str) -> str:
@@ -61,7 +61,7 @@ def same_file(name: str, other: str, stream: int) -> bool:
         first, second = os.stat(name), os.stat(stream if other == "-" else other)  # noqa: PTH116
     except FileNotFoundError:
         return other != "-" and os.path.realpath(name) == os.path.realpath(other)
-    except OSError:
+    except (OSError, ValueError):
         return False
     # A terminal, or /dev/null, may be any number of things.
     return os.path.samestat(first, second) and not stat.S_ISCHR(first.st_mode)
@@ -87,7 +87,8 @@ def write_outputs(outputs: Sequence[tuple[str, str]]) -> None:
                 _stage(temporary, target, text)
         for name, text in streams:
             _write_stream(name, text)
-        for name, temporary, target in staged:
+        # The messages last: they may replace the session, which must not go where the report cannot be written.
+        for name, temporary, target in reversed(staged):  # noqa: B007  # an error names it
             temporary.replace(target)
     except OSError as error:
         if name == "-":

@@ -13,7 +13,6 @@ from .._index import MessageIndex
 from .._predicates import groups, messages, tokens, turns
 from .._report import CompactionReport
 from .._strategy import CompactionStrategy
-from .._text import text_table
 from ..counters import Counter
 from ._text import Row, compaction_rows, inspection_rows, plural
 
@@ -52,7 +51,7 @@ def print_inspection(source: str, index: MessageIndex, format_note: str) -> None
     console = _console(stderr=False)
     console.print(f"{source}: {format_note}", style="bold", soft_wrap=True)
     if len(rows) > _MOST_WITH_RICH:
-        click.echo(f"\n{text_table((*_HEAD, 'state'), [*map(_cells, rows), totals])}\n")
+        click.echo(_plain([(*_HEAD, "state"), *map(_cells, rows), totals]))
     else:
         table = _table("state")
         _add_rows(table, rows)
@@ -75,6 +74,14 @@ def _table(last: str) -> Table:
         table.add_column(name, no_wrap=True, justify="right")
     table.add_column(last, overflow="fold")
     return table
+
+
+def _plain(lines: Sequence[tuple[str, ...]]) -> str:
+    """The lines in the columns of a table of rich's."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = (str.ljust, str.ljust, str.rjust, str.rjust, str.ljust)
+    padded = ([pad(cell, width) for pad, cell, width in zip(aligned, line, widths, strict=True)] for line in lines)
+    return "".join(f"\n{'  '.join(cells).rstrip()}" for cells in padded) + "\n"
 
 
 def _add_rows(table: Table, rows: Sequence[Row], most: int | None = None) -> None:
