@@ -343,12 +343,12 @@ def test_the_table_shows_every_group() -> None:
     index.exclude(index.groups[1], "by hand")
     assert index.table().splitlines() == [
         "messages  kind       turn  tokens  state",
-        "       0  system        0   1,200",
-        "       1  user          1       3  excluded: by hand",
+        "0         system        0   1,200",
+        "1         user          1       3  excluded: by hand",
         "2-4       tool_call     1       8",
-        "       5  user          2       3",
-        "       6  assistant     2       3  pinned",
-        "       7  tool_call     2       0  pending",
+        "5         user          2       3",
+        "6         assistant     2       3  pinned",
+        "7         tool_call     2       0  pending",
     ]
 
 
