@@ -190,9 +190,11 @@ class Grouping:
 
     def is_pending(self, bundle: Bundle, pending_turns: int) -> bool:
         """Whether the bundle waits for a result in the newest turns, or for the next message (rule G3)."""
-        # By the turn of the call, which may be a later one than that of the group it was joined to.
-        settled = self.newest_turn - pending_turns
-        return bundle is self.loose or any(self.turn_at[call] > settled for call in bundle.open_calls)
+        return bundle is self.loose or any(self._may_wait(call, pending_turns) for call in bundle.open_calls)
+
+    def _may_wait(self, call: int, pending_turns: int) -> bool:
+        """By the turn of the call, which may be a later one than that of the group it was joined to."""
+        return self.turn_at[call] > self.newest_turn - pending_turns
 
     def unanswered(self, pending_turns: int) -> list[Problem]:
         """The calls that never got a result and are not pending."""
@@ -200,7 +202,7 @@ class Grouping:
             Problem(position, "unanswered_call", f"the call {call_id!r} never got a result")
             for call_id, positions in self._open_calls.items()
             for position in positions
-            if not self.is_pending(self.of[position], pending_turns)
+            if not self._may_wait(position, pending_turns)
         ]
 
     def _merge(self, joined: tuple[Bundle, ...]) -> Bundle | None:
