@@ -6,6 +6,7 @@
 """
 
 from . import counters, formats, instrumentation, testing, triggers
+from ._conversation import IndexUpdate
 from ._effects import Effect
 from ._errors import (
     CompactionError,
@@ -29,7 +30,7 @@ from ._factories import (
     turns_exceed,
 )
 from ._groups import GroupKind, MessageGroup, Problem
-from ._index import IndexSnapshot, IndexUpdate, MessageIndex
+from ._index import IndexSnapshot, MessageIndex
 from ._predicate_parser import parse_predicate
 from ._predicates import (
     Explanation,

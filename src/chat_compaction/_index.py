@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
 from typing import Any
 
 import attrs
 
+from ._conversation import Conversation, IndexUpdate
 from ._errors import ProtectedGroupError
 from ._groups import Bundle, GroupKind, MessageGroup, Problem
 from ._ledger import Ledger
-from ._messages import Message
 from ._predicates import Metric, tokens
 from ._settings import IndexSettings
 from ._text import shown, spans, text_table
-from ._transcript import Reader, checked_list
 from .counters import Counter, MediaCosts
 from .formats import Format
-
-
-@attrs.frozen
-class IndexUpdate:
-    """What :meth:`MessageIndex.update` found.
-
-    ``read`` is how many messages it read. ``first_changed`` is the first position, among those
-    already known, whose message is no longer what it was; None while the list only grew.
-    ``shortened`` says that known messages are gone from the end.
-    """
-
-    read: int
-    first_changed: int | None = None
-    shortened: bool = False
 
 
 @attrs.frozen
@@ -53,10 +37,13 @@ class MessageIndex:
 
     def __init__(self, messages: Sequence[Any], settings: IndexSettings) -> None:
         self._settings = settings
-        self._reader = Reader.of(settings.format, settings.pins)
-        self._raw: list[Any] = []
-        self._ledger = Ledger(settings, self._reader.format)
+        self._conversation = Conversation(settings)
         self.extend(messages)
+
+    @property
+    def _ledger(self) -> Ledger:
+        """Groups, counts and exclusions: what a compaction works on. Another one after each regrouping."""
+        return self._conversation.ledger
 
     @classmethod
     def from_messages(
@@ -93,22 +80,7 @@ class MessageIndex:
 
         All or nothing: where one message cannot be read, none is appended.
         """
-        new = checked_list(messages)
-        self._ledger.refuse_in_pass("extended")
-        self.refresh_newest()
-        self._extend(new)
-
-    def _extend(self, new: list[Any]) -> None:
-        reader = self._reader.settled_by(new)
-        if reader.format is not self._reader.format:
-            raw = [*self._raw, *new]
-            self._take(reader, raw, *reader.read(raw))
-            return
-        views, pins = reader.read(new, len(self._raw))
-        self._reader = reader
-        for view, pin in zip(views, pins, strict=True):
-            self._ledger.append(view, pinned=pin)
-        self._raw.extend(new)
+        self._conversation.extend(messages)
 
     def update(self, history: Sequence[Any]) -> IndexUpdate:
         """Take the whole list as it stands now, reading only what is new.
@@ -118,92 +90,11 @@ class MessageIndex:
         grouped anew from there: exclusions of groups that stand wholly before the change stay,
         others come back.
         """
-        history = checked_list(history, "history")
-        self._ledger.refuse_in_pass("updated")
-        known = len(self._raw)
-        changed = self._first_difference(history)
-        if changed is None:
-            self._extend(history[known:])
-            return IndexUpdate(len(history) - known)
-        # What the old past told of the format says nothing of another one.
-        reader = Reader.of(self._settings.format, self._settings.pins).settled_by(history)
-        kept = changed if reader.format is self._reader.format else 0
-        views, pins = reader.read(history[kept:], kept)
-        self._take(reader, history, self._ledger.views[:kept] + views, self._ledger.pins[:kept] + pins)
-        return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
+        return self._conversation.update(history)
 
     def refresh(self) -> tuple[int, ...]:
         """Look for edits in place by reading every message anew; gives the positions that changed (rule C2)."""
-        self._ledger.refuse_in_pass("refreshed")
-        reader = self._reader.settled_by(self._raw)
-        return self._take(reader, self._raw, *reader.read(self._raw))
-
-    def refresh_newest(self) -> None:
-        """See whether the newest message grew in place, as one that is being streamed does (rule C2)."""
-        newest = self._raw[-1:]
-        if self._reader.settled_by(newest).format is not self._reader.format:
-            self.refresh()
-            return
-        views, pins = self._reader.read(newest, len(self._raw) - 1)
-        if views != self._ledger.views[-1:] or pins != self._ledger.pins[-1:]:
-            before = self._ledger.views[:-1], self._ledger.pins[:-1]
-            self._take(self._reader, self._raw, before[0] + views, before[1] + pins)
-
-    def _first_difference(self, history: list[Any]) -> int | None:
-        """The first known position that the history contradicts; None where it only goes on."""
-        newest = len(self._raw) - 1
-        equal: dict[int, Any] = {}
-        found = len(history) if len(history) <= newest else None
-        for position, (ours, theirs) in enumerate(zip(self._raw, history, strict=False)):
-            if ours is theirs and position < newest:
-                continue
-            (view,), (pin,) = self._reader.read([theirs], position)
-            if view != self._ledger.views[position] or pin != self._ledger.pins[position]:
-                found = position
-                break
-            equal[position] = theirs
-        # Equal messages in other objects: the caller's current objects are those to give back.
-        for position, message in equal.items():
-            self._raw[position] = message
-        return found
-
-    def _take(self, reader: Reader, raw: list[Any], views: list[Message], pins: list[bool]) -> tuple[int, ...]:
-        """Take other readings of the list; gives the known positions that differ.
-
-        Where nothing changed that grouping depends on, as in a message that is being streamed, only
-        the counts of those messages are forgotten.
-        """
-        old = self._ledger
-        differ = [
-            position
-            for position, (ours, theirs) in enumerate(zip(old.views, views, strict=False))
-            if ours is not theirs and (ours != theirs or old.pins[position] != pins[position])
-        ]
-        alike = len(views) == len(old.views) and pins == old.pins and reader.format is self._reader.format
-        if alike and all(views[position].shape == old.views[position].shape for position in differ):
-            for position in differ:
-                old.replace(position, views[position])
-        else:
-            self._ledger = self._regrouped(reader.format, views, pins, min([*differ, len(old.views), len(views)]))
-        self._reader, self._raw = reader, raw
-        return tuple(differ)
-
-    def _regrouped(self, format: Format, views: list[Message], pins: list[bool], known: int) -> Ledger:
-        """A ledger made anew; up to the position ``known`` all is as it was, and keeps counts and exclusions."""
-        old, new = self._ledger, Ledger(self._settings, format)
-        counts = old.counts[:known] if format is old.format else []
-        for view, pin, count in zip_longest(views, pins, counts):
-            new.append(view, pinned=pin, count=count)
-        for bundle in old.grouping.bundles.values():
-            same = new.grouping.bundles.get(bundle.first)
-            if same is not None and same.positions == bundle.positions and bundle.newest < known:
-                new.set_excluded(same, bundle.excluded)
-        return new
-
-    def precedes(self, history: Sequence[Any]) -> bool:
-        """Whether the history seems to go on from this one: a glance at its ends, by identity."""
-        shared = min(len(self._raw), len(history))
-        return shared > 0 and all(self._raw[place] is history[place] for place in (0, shared - 1))
+        return self._conversation.refresh()
 
     # -- metrics -------------------------------------------------------------------------------
 
@@ -255,7 +146,7 @@ class MessageIndex:
     @property
     def format(self) -> Format:
         """The format in which the messages are read."""
-        return self._reader.format
+        return self._conversation.reader.format
 
     @property
     def counter(self) -> Counter:
@@ -264,19 +155,19 @@ class MessageIndex:
 
     def __len__(self) -> int:
         """How many messages the index knows, included or not."""
-        return len(self._raw)
+        return len(self._conversation.raw)
 
     def messages_of(self, group: MessageGroup) -> list[Any]:
         """The caller's own objects of a group, in order."""
-        return [self._raw[position] for position in self._bundle(group).positions]
+        return [self._conversation.raw[position] for position in self._bundle(group).positions]
 
     def included_messages(self) -> list[Any]:
         """The projection: the caller's own objects that are included, in their original order (rule G1)."""
         ledger = self._ledger
         if ledger.included.messages == ledger.all.messages:
-            return list(self._raw)
+            return list(self._conversation.raw)
         of = ledger.grouping.of
-        return [message for message, bundle in zip(self._raw, of, strict=True) if bundle.included]
+        return [message for message, bundle in zip(self._conversation.raw, of, strict=True) if bundle.included]
 
     def included_positions(self) -> list[int]:
         """The positions of :meth:`included_messages` in the caller's list."""
@@ -313,7 +204,7 @@ class MessageIndex:
     def _bundle(self, group: MessageGroup) -> Bundle:
         if not isinstance(group, MessageGroup):
             raise TypeError(f"group must be a MessageGroup of this index, got {shown(group)}")
-        if not (group.positions and 0 <= group.positions[0] <= group.positions[-1] < len(self._raw)):
+        if not (group.positions and 0 <= group.positions[0] <= group.positions[-1] < len(self._conversation.raw)):
             raise ValueError(f"group must be a MessageGroup of this index, got {group!r}")
         return self._ledger.grouping.of[group.positions[0]]
 

@@ -11,11 +11,11 @@ import attrs
 
 from ._errors import ContextOverflowError, InvalidHistoryError
 from ._index import MessageIndex
+from ._reader import checked_list
 from ._report import CompactionReport
 from ._settings import IndexSettings
 from ._strategy import ON_OVERFLOW, CompactionStrategy, OnOverflow
 from ._text import shown
-from ._transcript import checked_list
 from ._validators import check_choice
 from .counters import Counter, MediaCosts
 from .formats import Format
@@ -98,7 +98,7 @@ class ChatReducer:
         """Take out the index of an earlier call that this history goes on from, if there is one."""
         with self._lock:
             for place, index in enumerate(self._indexes):
-                if index.precedes(history):
+                if index._conversation.precedes(history):
                     return self._indexes.pop(place)
         return None
 

@@ -186,7 +186,7 @@ class CompactionStrategy(ABC):
         if index._settings.validate:
             index.refresh()
         else:
-            index.refresh_newest()
+            index._conversation.refresh_newest()
         trigger = self.trigger.explain(index)
         # Edits in place are looked for where they can matter: when a compaction fires (rule C2).
         if trigger.holds and index.refresh():

@@ -1,4 +1,4 @@
-"""Reading: from the caller's messages to our views of them, and what changed since the last look."""
+"""Reading: from the caller's messages to our views of them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,147 @@
+"""The caller's list, read and grouped, and kept in step with what the caller makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+import attrs
+
+from ._ledger import Ledger
+from ._messages import Message
+from ._reader import Reader, checked_list
+from ._settings import IndexSettings
+from .formats import Format
+
+
+@attrs.frozen
+class IndexUpdate:
+    """What :meth:`MessageIndex.update` found.
+
+    ``read`` is how many messages it read. ``first_changed`` is the first position, among those
+    already known, whose message is no longer what it was; None while the list only grew.
+    ``shortened`` says that known messages are gone from the end.
+    """
+
+    read: int
+    first_changed: int | None = None
+    shortened: bool = False
+
+
+class Conversation:
+    """The messages of one conversation beside the ledger of their groups."""
+
+    def __init__(self, settings: IndexSettings) -> None:
+        self.settings = settings
+        self.reader = Reader.of(settings.format, settings.pins)
+        self.raw: list[Any] = []
+        self.ledger = Ledger(settings, self.reader.format)
+
+    def extend(self, messages: Sequence[Any]) -> None:
+        """See :meth:`MessageIndex.extend`."""
+        new = checked_list(messages)
+        self.ledger.refuse_in_pass("extended")
+        self.refresh_newest()
+        self._extend(new)
+
+    def _extend(self, new: list[Any]) -> None:
+        reader = self.reader.settled_by(new)
+        if reader.format is not self.reader.format:
+            raw = [*self.raw, *new]
+            self._take(reader, raw, *reader.read(raw))
+            return
+        views, pins = reader.read(new, len(self.raw))
+        self.reader = reader
+        for view, pin in zip(views, pins, strict=True):
+            self.ledger.append(view, pinned=pin)
+        self.raw.extend(new)
+
+    def update(self, history: Sequence[Any]) -> IndexUpdate:
+        """See :meth:`MessageIndex.update`."""
+        history = checked_list(history, "history")
+        self.ledger.refuse_in_pass("updated")
+        known = len(self.raw)
+        changed = self._first_difference(history)
+        if changed is None:
+            self._extend(history[known:])
+            return IndexUpdate(len(history) - known)
+        # What the old past told of the format says nothing of another one.
+        reader = Reader.of(self.settings.format, self.settings.pins).settled_by(history)
+        kept = changed if reader.format is self.reader.format else 0
+        views, pins = reader.read(history[kept:], kept)
+        self._take(reader, history, self.ledger.views[:kept] + views, self.ledger.pins[:kept] + pins)
+        return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
+
+    def refresh(self) -> tuple[int, ...]:
+        """See :meth:`MessageIndex.refresh`."""
+        self.ledger.refuse_in_pass("refreshed")
+        reader = self.reader.settled_by(self.raw)
+        return self._take(reader, self.raw, *reader.read(self.raw))
+
+    def refresh_newest(self) -> None:
+        """See whether the newest message grew in place, as one that is being streamed does (rule C2)."""
+        newest = self.raw[-1:]
+        if self.reader.settled_by(newest).format is not self.reader.format:
+            self.refresh()
+            return
+        views, pins = self.reader.read(newest, len(self.raw) - 1)
+        if views != self.ledger.views[-1:] or pins != self.ledger.pins[-1:]:
+            before = self.ledger.views[:-1], self.ledger.pins[:-1]
+            self._take(self.reader, self.raw, before[0] + views, before[1] + pins)
+
+    def _first_difference(self, history: list[Any]) -> int | None:
+        """The first known position that the history contradicts; None where it only goes on."""
+        newest = len(self.raw) - 1
+        equal: dict[int, Any] = {}
+        found = len(history) if len(history) <= newest else None
+        for position, (ours, theirs) in enumerate(zip(self.raw, history, strict=False)):
+            if ours is theirs and position < newest:
+                continue
+            (view,), (pin,) = self.reader.read([theirs], position)
+            if view != self.ledger.views[position] or pin != self.ledger.pins[position]:
+                found = position
+                break
+            equal[position] = theirs
+        # Equal messages in other objects: the caller's current objects are those to give back.
+        for position, message in equal.items():
+            self.raw[position] = message
+        return found
+
+    def _take(self, reader: Reader, raw: list[Any], views: list[Message], pins: list[bool]) -> tuple[int, ...]:
+        """Take other readings of the list; gives the known positions that differ.
+
+        Where nothing changed that grouping depends on, as in a message that is being streamed, only
+        the counts of those messages are forgotten.
+        """
+        old = self.ledger
+        differ = [
+            position
+            for position, (ours, theirs) in enumerate(zip(old.views, views, strict=False))
+            if ours is not theirs and (ours != theirs or old.pins[position] != pins[position])
+        ]
+        alike = len(views) == len(old.views) and pins == old.pins and reader.format is self.reader.format
+        if alike and all(views[position].shape == old.views[position].shape for position in differ):
+            for position in differ:
+                old.replace(position, views[position])
+        else:
+            self.ledger = self._regrouped(reader.format, views, pins, min([*differ, len(old.views), len(views)]))
+        self.reader, self.raw = reader, raw
+        return tuple(differ)
+
+    def _regrouped(self, format: Format, views: list[Message], pins: list[bool], known: int) -> Ledger:
+        """A ledger made anew; up to the position ``known`` all is as it was, and keeps counts and exclusions."""
+        old, new = self.ledger, Ledger(self.settings, format)
+        counts = old.counts[:known] if format is old.format else []
+        for view, pin, count in zip_longest(views, pins, counts):
+            new.append(view, pinned=pin, count=count)
+        for bundle in old.grouping.bundles.values():
+            same = new.grouping.bundles.get(bundle.first)
+            if same is not None and same.positions == bundle.positions and bundle.newest < known:
+                new.set_excluded(same, bundle.excluded)
+        return new
+
+    def precedes(self, history: Sequence[Any]) -> bool:
+        """Whether the history seems to go on from this one: a glance at its ends, by identity."""
+        shared = min(len(self.raw), len(history))
+        return shared > 0 and all(self.raw[place] is history[place] for place in (0, shared - 1))
