@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import pickle
 import threading
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -414,3 +415,24 @@ def test_anthropic_histories() -> None:
         assert kept[0]["role"] == "user"
         assert isinstance(kept[0]["content"], str)
         assert report.problems == ()
+
+
+def test_a_copy_has_the_arguments_and_reads_anew() -> None:
+    """Settings of agents are copied, and sent to other processes; what a reducer read so far is not."""
+    reducer = cc.as_chat_reducer(
+        cc.TruncationStrategy(trigger=cc.messages > 4, min_preserved_groups=1), counter=cc.EstimateCounter(), hooks=()
+    )
+    kept = reducer(CHAT)
+    for other in (copy.copy(reducer), copy.deepcopy(reducer), pickle.loads(pickle.dumps(reducer))):  # noqa: S301
+        assert other.strategy == reducer.strategy
+        assert other.last_report is None
+        assert same(other(CHAT), kept)
+
+
+def test_an_index_can_be_copied() -> None:
+    """A copy goes its own way; the caller's messages in a deep copy are copies, too."""
+    index = cc.MessageIndex.from_messages(CHAT, counter=cc.EstimateCounter())
+    other = copy.deepcopy(index)
+    assert other.snapshot() == index.snapshot()
+    other.exclude(other.groups[0], "by hand")
+    assert other.snapshot() != index.snapshot()

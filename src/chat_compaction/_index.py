@@ -88,7 +88,7 @@ class MessageIndex:
         Identity settles what is known, but for the newest message, which may have grown in place
         while it was streamed (rule C2). Where the past changed or got shorter, the list is read and
         grouped anew from there: exclusions of groups that stand wholly before the change stay,
-        others come back.
+        others come back. Where only words changed, and so no group, every exclusion stays.
         """
         return self._conversation.update(history)
 

@@ -233,6 +233,7 @@ class Ledger:
     def settle(self) -> None:
         """End a pass: what a rule held back stays for good, and the list begins as the format asks (rule K7)."""
         if self._held is not None:
+            self.protected[self._held.first] = "first_user"
             self.set_excluded(self._held, None)
         elif self.format.first_user and any(not change.bundle.included for change in (self.changes or {}).values()):
             for bundle in self._leading():

@@ -45,6 +45,10 @@ class ChatReducer:
     _indexes: list[MessageIndex] = attrs.field(factory=list, init=False, repr=False)
     _lock: Lock = attrs.field(factory=Lock, init=False, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy, or one in another process, has the arguments and reads anew: a lock cannot be copied.
+        return ChatReducer, (self.strategy, self.settings, self.on_invalid, self.on_overflow, self.hooks)
+
     def __call__(self, history: Sequence[Any]) -> list[Any]:
         """The same as :meth:`reduce`."""
         return self.reduce(history)

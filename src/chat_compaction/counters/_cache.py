@@ -85,5 +85,9 @@ class CountCache:
             oldest, _ = self._counts.popitem(last=False)
             self._characters -= len(oldest)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy, or one in another process, starts empty: a lock cannot be copied.
+        return CountCache, (self._counter, self._max_characters)
+
     def __repr__(self) -> str:
         return f"CountCache({self._counter!r}, max_characters={self._max_characters})"
