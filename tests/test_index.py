@@ -227,7 +227,7 @@ def test_a_group_must_be_one(group: Any) -> None:
 def test_a_group_of_a_longer_history_is_refused() -> None:
     """A snapshot of another index is refused where that can be seen."""
     group = index_of(AGENT).groups[-1]
-    with pytest.raises(ValueError, match=r"^group must be a MessageGroup of this index, got "):
+    with pytest.raises(ValueError, match=r"^group must be a MessageGroup of this index as it is now, got "):
         index_of(AGENT[:3]).include(group)
 
 
@@ -372,3 +372,13 @@ def test_reasoning_that_is_tied_later_keeps_the_totals() -> None:
     assert values(index) == [5, 2, 2, 1, 0]
     index.extend([call("a")])
     assert values(index) == [5, 3, 2, 1, 1]
+
+
+def test_a_group_of_another_state_is_refused() -> None:
+    """A snapshot of what is grouped otherwise now would exclude something that nobody meant."""
+    index = index_of([user("one"), said("two"), user("three"), said("four")])
+    old = cc.MessageGroup(positions=(1, 2), kind=cc.GroupKind.TOOL_CALL, turn=1)
+    for group in (old, cc.MessageGroup((), old.kind, 1), cc.MessageGroup((-3,), old.kind, 1)):
+        with pytest.raises(ValueError, match=r"^group must be a MessageGroup of this index as it is now, got "):
+            index.exclude(group, "by hand")
+    assert index.included_positions() == [0, 1, 2, 3]

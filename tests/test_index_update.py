@@ -262,3 +262,12 @@ def test_a_format_is_settled_once() -> None:
     named = index_of([user()], format="anthropic")
     with pytest.raises(cc.MessageError, match=r"^messages\[1\]\.role"):
         named.extend([result("a")])
+
+
+def test_an_update_that_cannot_be_read_changes_nothing() -> None:
+    """All or nothing: not even equal objects have taken the place of those that stood there."""
+    history = [user("one"), said("two")]
+    index = cc.MessageIndex.from_messages(history, counter=characters_counter())
+    with pytest.raises(cc.MessageError, match=r"^messages\[2\]"):
+        index.update([dict(history[0]), dict(history[1]), {"role": "nobody"}])
+    assert [id(message) for message in index.included_messages()] == [id(message) for message in history]

@@ -77,11 +77,11 @@ def test_equal_messages_are_as_good_as_the_same() -> None:
 
 
 def test_one_object_at_several_places() -> None:
-    """A message that is used again and again is told apart by its order."""
+    """A message that is used again and again is told apart by its order; of several, the newest is meant."""
     again = user("continue")
     messages = [user("one"), again, said("x"), again, said("y"), again, said("z")]
     assert compact(lambda messages: messages, messages)[0] == list(range(7))
-    assert compact(lambda messages: [messages[1], *messages[4:]], messages)[0] == [1, 4, 5, 6]
+    assert compact(lambda messages: [messages[1], *messages[4:]], messages)[0] == [3, 4, 5, 6]
 
 
 def test_an_equal_message_is_taken_by_the_object_where_it_is_there() -> None:
@@ -114,10 +114,10 @@ def test_it_sees_what_is_included_in_a_list_of_its_own() -> None:
         (lambda messages: "all of them", r"^the reducer must return a list of messages, got str$"),
         (iter, r"^the reducer must return a list of messages, got list_iterator$"),
         (lambda messages: {"messages": messages}, r"^the reducer must return a list of messages, got dict$"),
-        (lambda messages: [*messages, user("new")], r"item 6 of its list is new, or stands too late$"),
-        (lambda messages: messages[::-1], r"item 1 of its list is new, or stands too late$"),
-        (lambda messages: [messages[0], messages[0]], r"item 1 of its list is new, or stands too late$"),
-        (lambda messages: [{**messages[0], "content": "edited"}], r"item 0 of its list is new, or stands too late$"),
+        (lambda messages: [*messages, user("new")], r"item 6 of its list is new, or out of order$"),
+        (lambda messages: messages[::-1], r"item 4 of its list is new, or out of order$"),
+        (lambda messages: [messages[0], messages[0]], r"item 0 of its list is new, or out of order$"),
+        (lambda messages: [{**messages[0], "content": "edited"}], r"item 0 of its list is new, or out of order$"),
     ],
     ids=["none", "text", "iterator", "dict", "new", "reversed", "twice", "edited"],
 )
@@ -192,3 +192,15 @@ def test_it_is_a_value() -> None:
     assert strategy == cc.ReducerStrategy(len, cc.messages > 4)
     assert repr(strategy) == "ReducerStrategy(reducer=<built-in function len>, trigger=messages > 4)"
     assert strategy.effective_target == (cc.messages <= 4)
+
+
+def test_of_equal_messages_the_newest_are_meant() -> None:
+    """A reducer that returns copies of the newest messages, where older ones are equal: calls with a reused id."""
+    call = {"role": "assistant", "tool_calls": [{"id": "x", "type": "function", "function": {"name": "look"}}]}
+    answers = [{"role": "tool", "tool_call_id": "x", "content": text} for text in ("one", "two")]
+    user = {"role": "user", "content": "go"}
+    history = [user, dict(call), answers[0], dict(call), answers[1], {"role": "user", "content": "next"}]
+    strategy = cc.ReducerStrategy(lambda messages: copy.deepcopy(messages[-3:]), cc.always, min_preserved_groups=1)
+    index = cc.MessageIndex.from_messages(history)
+    strategy.compact(index, hooks=())
+    assert index.included_positions() == [3, 4, 5]

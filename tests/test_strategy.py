@@ -403,3 +403,53 @@ def test_an_index_must_be_one(index: Any) -> None:
         TypeError, match=r"^index must be a MessageIndex \(MessageIndex\.from_messages\(history\)\), got "
     ):
         drop(cc.always, cc.never).compact(index)
+
+
+def test_a_failed_pass_that_saw_an_edit_keeps_the_exclusions() -> None:
+    """K9 and C2: an edit in place that was found on the way may group everything anew, and is undone, too."""
+
+    class Fails(cc.CompactionStrategy):
+        def compact_core(self, index: cc.MessageIndex) -> None:
+            raise RuntimeError("no")
+
+    messages = [{"role": "user", "content": f"question {n}"} for n in range(10)]
+    index = cc.MessageIndex.from_messages(messages, counter=characters_counter())
+    for group in index.groups[2:5]:
+        index.exclude(group, "by hand")
+    before = index.included_positions()
+    messages[1]["content"] = ""
+    messages[1].update(role="assistant", refusal="no")
+    with pytest.raises(RuntimeError):
+        Fails(trigger=cc.messages > 2).compact(index, hooks=())
+    assert index.included_positions() == before
+
+
+def test_what_came_back_is_in_the_report() -> None:
+    """A core of your own may include what an earlier pass excluded: that is a change, too."""
+
+    class Restores(cc.CompactionStrategy):
+        def compact_core(self, index: cc.MessageIndex) -> None:
+            for group in index.groups:
+                index.include(group)
+
+    index = cc.MessageIndex.from_messages(
+        [{"role": "user", "content": f"question {n}"} for n in range(20)], counter=characters_counter()
+    )
+    index.exclude(index.groups[0], "by hand")
+    report = Restores(trigger=cc.messages > 2).compact(index, hooks=())
+    assert report.changed
+    assert report.excluded == ()
+    assert report.restored == (cc.Exclusion((0,), cc.GroupKind.USER, "by hand", 10),)
+    assert report.first_changed == 0
+
+
+def test_async_functions_are_no_predicates_and_no_pins() -> None:
+    """A coroutine counts as true, whatever it would come to."""
+
+    async def later(_: object) -> bool:
+        return False
+
+    with pytest.raises(TypeError, match=r"^function must be a plain function, since nobody awaits it, got "):
+        cc.predicate(later)
+    with pytest.raises(TypeError, match=r"^pinned must be a plain function, since nobody awaits it, got "):
+        cc.MessageIndex.from_messages([], pinned=later)

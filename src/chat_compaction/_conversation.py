@@ -62,9 +62,11 @@ class Conversation:
         history = checked_list(history, "history")
         self.ledger.refuse_in_pass("updated")
         known = len(self.raw)
-        changed = self._first_difference(history)
+        changed, equal = self._first_difference(history)
         if changed is None:
             self._extend(history[known:])
+            for position in equal:
+                self.raw[position] = history[position]
             return IndexUpdate(len(history) - known)
         # What the old past told of the format says nothing of another one.
         reader = Reader.of(self.settings.format, self.settings.pins).settled_by(history)
@@ -90,23 +92,22 @@ class Conversation:
             before = self.ledger.views[:-1], self.ledger.pins[:-1]
             self._take(self.reader, self.raw, before[0] + views, before[1] + pins)
 
-    def _first_difference(self, history: list[Any]) -> int | None:
-        """The first known position that the history contradicts; None where it only goes on."""
+    def _first_difference(self, history: list[Any]) -> tuple[int | None, list[int]]:
+        """The first known position that the history contradicts; None where it only goes on.
+
+        And where it has an equal message in another object: the caller's current object is the one to give back.
+        """
         newest = len(self.raw) - 1
-        equal: dict[int, Any] = {}
+        equal: list[int] = []
         found = len(history) if len(history) <= newest else None
         for position, (ours, theirs) in enumerate(zip(self.raw, history, strict=False)):
             if ours is theirs and position < newest:
                 continue
             (view,), (pin,) = self.reader.read([theirs], position)
             if view != self.ledger.views[position] or pin != self.ledger.pins[position]:
-                found = position
-                break
-            equal[position] = theirs
-        # Equal messages in other objects: the caller's current objects are those to give back.
-        for position, message in equal.items():
-            self.raw[position] = message
-        return found
+                return position, equal
+            equal.append(position)
+        return found, equal
 
     def _take(self, reader: Reader, raw: list[Any], views: list[Message], pins: list[bool]) -> tuple[int, ...]:
         """Take other readings of the list; gives the known positions that differ.

@@ -204,9 +204,12 @@ class MessageIndex:
     def _bundle(self, group: MessageGroup) -> Bundle:
         if not isinstance(group, MessageGroup):
             raise TypeError(f"group must be a MessageGroup of this index, got {shown(group)}")
-        if not (group.positions and 0 <= group.positions[0] <= group.positions[-1] < len(self._conversation.raw)):
-            raise ValueError(f"group must be a MessageGroup of this index, got {group!r}")
-        return self._ledger.grouping.of[group.positions[0]]
+        of = self._ledger.grouping.of
+        known = bool(group.positions) and 0 <= min(group.positions) <= max(group.positions) < len(of)
+        # A snapshot may be smaller than the group is now, since a late result made it grow; never part of another.
+        if not known or any(of[position] is not of[group.positions[0]] for position in group.positions):
+            raise ValueError(f"group must be a MessageGroup of this index as it is now, got {group!r}")
+        return of[group.positions[0]]
 
     def _why_protected(self, bundle: Bundle) -> str | None:
         ledger = self._ledger

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import attrs
 
-from ._validators import a_callable, one_of
+from ._validators import a_plain_function, one_of
 
 _HINT = (
     "a predicate has no truth value of its own: combine predicates with &, | and ~ "
@@ -275,7 +275,7 @@ never = _Constant(False)
 class FunctionPredicate(Predicate):
     """A function of the index that joined through :func:`predicate`; equal where the function is."""
 
-    function: Callable[[Any], object] = attrs.field(validator=a_callable)
+    function: Callable[[Any], object] = attrs.field(validator=a_plain_function)
     negated: bool = False
 
     @property

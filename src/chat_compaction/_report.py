@@ -38,7 +38,8 @@ class Blocker:
 class CompactionReport:
     """What one compaction did. It never holds the text of a message.
 
-    ``changed``: some group was excluded. ``fits``: the trigger no longer holds, or the target does.
+    ``changed``: some group was excluded, or came back (``restored``). ``fits``: the trigger no longer
+    holds, or the target does.
     ``skipped``: ``"trigger"`` (it did not fire), ``"target"`` (it held already), ``"floor"`` (nothing
     may leave), or None. ``stopped_by``: ``"target"`` (reached), ``"floor"`` (what is kept may not
     leave), ``"exhausted"`` (the strategy had no more to offer), or None when skipped. ``trigger``: the
@@ -47,7 +48,7 @@ class CompactionReport:
     Tokens include what is reserved; they are lower bounds where ``tokens_exact`` is false, because
     nothing more had to be counted (rule C4). ``over_by``: the tokens above the target's smallest token
     limit after a pass, None where there is none or it is kept. ``blocked_by``: the groups that stand in
-    the way. ``first_changed``: the first position of the caller's list that was excluded, and
+    the way. ``first_changed``: the first position of the caller's list that changed, and
     ``stable_prefix_tokens`` the tokens ahead of it, which a provider's prompt cache still knows.
     ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change.
     ``format``: the name of the format in which the messages were read.
@@ -70,6 +71,7 @@ class CompactionReport:
     turns_before: int
     turns_after: int
     excluded: tuple[Exclusion, ...] = ()
+    restored: tuple[Exclusion, ...] = ()
     over_by: int | None = None
     blocked_by: tuple[Blocker, ...] = ()
     first_changed: int | None = None

@@ -77,7 +77,8 @@ class Reporter:
             fits=reached or not self.trigger(self.index),
             skipped=None,
             stopped_by="target" if reached else "exhausted" if more else "floor",
-            excluded=tuple(_exclusion(change) for change in sorted(gone, key=lambda change: change.bundle.positions)),
+            excluded=_exclusions(gone),
+            restored=_exclusions(back),
             over_by=self._over(after),
             blocked_by=() if reached else _blockers(self.index),
             first_changed=first,
@@ -119,10 +120,18 @@ def _before(before: Measure, after: Measure, gone: list[Change], back: list[Chan
     return attrs.evolve(before, tokens=known, tokens_exact=not any(c.bundle.uncounted for c in gone))
 
 
-def _exclusion(change: Change) -> Exclusion:
-    bundle = change.bundle
-    counted = None if bundle.uncounted else bundle.counted
-    return Exclusion(tuple(bundle.positions), bundle.kind, bundle.excluded or "", counted)
+def _exclusions(changes: list[Change]) -> tuple[Exclusion, ...]:
+    """What changed, in the order of the list, with the reason for which it is or was excluded."""
+    in_order = sorted(changes, key=lambda change: change.bundle.positions)
+    return tuple(
+        Exclusion(
+            tuple(change.bundle.positions),
+            change.bundle.kind,
+            change.bundle.excluded or change.excluded or "",
+            None if change.bundle.uncounted else change.bundle.counted,
+        )
+        for change in in_order
+    )
 
 
 def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from ._text import shown
-from ._validators import a_bool, non_negative
+from ._validators import a_bool, non_negative, refuse_async
 from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
 from .formats import Format, Message, PartKind, resolve_format
 from .formats._base import get, is_object
@@ -37,6 +37,7 @@ class Pins:
 
 def _pins_of(pinned: Any) -> Pins:
     if pinned is None or callable(pinned):
+        refuse_async("pinned", pinned)
         return Pins(pinned)
     if isinstance(pinned, str | bytes | Mapping) or not isinstance(pinned, Iterable):
         # One id by itself is shown; a message is not, since its text may be private.

@@ -172,10 +172,15 @@ class CompactionStrategy(ABC):
             raise TypeError(f"index must be a MessageIndex (MessageIndex.from_messages(history)), got {shown(index)}")
         self._check()  # A class whose own constructor made no checks is checked here.
         started = perf_counter()
+        conversation = index._conversation
+        before = conversation.ledger, conversation.reader
         try:
             report = yield from self._asked(index, on_overflow, started)
-        except ContextOverflowError as overflow:
-            emit(overflow.report, hooks)
+        except BaseException as error:
+            # Edits in place that were found on the way may have grouped everything anew (rule K9).
+            conversation.ledger, conversation.reader = before
+            if isinstance(error, ContextOverflowError):
+                emit(error.report, hooks)
             raise
         emit(report, hooks)
         return report

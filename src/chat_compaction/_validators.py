@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import attrs
@@ -25,6 +26,18 @@ def a_callable(_: object, attribute: attrs.Attribute[Any], value: object) -> Non
     """Something that can be called."""
     if not callable(value):
         raise TypeError(f"{attribute.alias} must be callable, got {value!r}")
+
+
+def a_plain_function(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Something that can be called, and whose answer nobody has to await."""
+    a_callable(_, attribute, value)
+    refuse_async(attribute.alias or attribute.name, value)
+
+
+def refuse_async(name: str, value: object) -> None:
+    """A coroutine would count as true, whatever it comes to."""
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None)):  # noqa: B004
+        raise TypeError(f"{name} must be a plain function, since nobody awaits it, got {value!r}")
 
 
 def one_of(choices: tuple[str, ...]) -> Any:

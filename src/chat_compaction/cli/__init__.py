@@ -15,7 +15,7 @@ _EXTRA = ("click", "rich")
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command ``chat-compaction`` with these arguments, by default those of the process, and exit.
 
-    The status is 0 when done, 1 where the history does not fit or breaks a rule, 2 for wrong use and
+    The status is 0 when done, 1 where the history does not fit, or (``check``) breaks a rule, 2 for wrong use and
     for what cannot be read or written.
     """
     missing = [name for name in _EXTRA if find_spec(name) is None]

@@ -16,7 +16,8 @@ def app(ctx: click.Context) -> None:
     """Keep the message history of an LLM chat or agent inside a budget without breaking it.
 
     Each command has its own help: chat-compaction compact --help. The status is 0 when done, 1 where
-    a history does not fit or breaks a rule, 2 for wrong use and for what cannot be read or written.
+    a history does not fit (compact) or breaks a rule (check), 2 for wrong use and for what cannot be
+    read or written.
     """
     if ctx.invoked_subcommand is None:
         tell(ctx.get_help())

@@ -30,7 +30,7 @@ Examples:
 @reading_options
 @option(_WRITING, "-o", "--output", metavar="FILE", default="-", help="Write the messages here; - is standard output.")
 @option(_WRITING, "--report", metavar="FILE", help="Write what was done, as JSON.")
-@option(_WRITING, "--table", is_flag=True, help="Show on standard error what stayed, what left and why.")
+@option(_WRITING, "--table", is_flag=True, help="Show on standard error what was kept, what was removed and why.")
 @option(
     _WRITING,
     "--on-overflow",

@@ -82,7 +82,7 @@ strategy_options = _all(
         metavar="NAME",
         default="token-budget",
         show_default=True,
-        help="token-budget: whole turns leave, oldest first. truncation: single groups leave, oldest first.",
+        help="token-budget: turns leave, oldest first (see --evict). truncation: single groups leave, oldest first.",
     ),
     option(_BUDGET, "--max-tokens", type=Count(), help="Compact a session of more than N tokens.  [required]"),
     option(_BUDGET, "--target-tokens", type=Count(), help="Stop at N tokens; by default at --max-tokens."),

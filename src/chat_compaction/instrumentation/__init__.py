@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from inspect import iscoroutinefunction
 
 from .._report import CompactionReport
+from .._validators import refuse_async
 
 __all__ = ["Hook", "check_hooks", "emit", "log_report"]
 
@@ -45,8 +45,8 @@ def check_hooks(hooks: object) -> None:
     plain = isinstance(hooks, Sequence) and not isinstance(hooks, str)
     if hooks is not None and not (plain and all(map(callable, hooks))):  # type: ignore[call-overload]
         raise TypeError(f"hooks must be None or a list of callables that take a report, got {hooks!r}")
-    if any(map(iscoroutinefunction, hooks or ())):  # type: ignore[call-overload]
-        raise TypeError(f"hooks must hold plain functions, since nobody awaits them, got {hooks!r}")
+    for hook in hooks or ():  # type: ignore[attr-defined]
+        refuse_async("hooks", hook)
 
 
 def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:

@@ -52,19 +52,22 @@ def _places(answer: object, messages: Sequence[Any]) -> list[int]:
     for place, message in enumerate(messages):
         same.setdefault(id(message), []).append(place)
     places: list[int] = []
-    for number, message in enumerate(answer):
-        after = places[-1] + 1 if places else 0
-        known = same.get(id(message), [])
-        later = known[bisect_left(known, after) :][:1] or _equal(message, messages, after)
-        if not later:
+    # From the end: of several equal messages, a reducer keeps the newest.
+    for number in range(len(answer) - 1, -1, -1):
+        before = places[-1] if places else len(messages)
+        found = _last(same.get(id(answer[number]), []), before)
+        if found is None:
+            found = next((p for p in range(before - 1, -1, -1) if messages[p] == answer[number]), None)
+        if found is None:
             raise StrategyError(
                 "the reducer must return messages that it was given, in their order: "
-                f"item {number} of its list is new, or stands too late"
+                f"item {number} of its list is new, or out of order"
             )
-        places.extend(later)
+        places.append(found)
     return places
 
 
-def _equal(message: Any, messages: Sequence[Any], after: int) -> list[int]:
-    """The first place, from ``after`` on, of an equal message."""
-    return next(([place] for place in range(after, len(messages)) if messages[place] == message), [])
+def _last(places: list[int], before: int) -> int | None:
+    """The last of these ascending places that stands before another."""
+    count = bisect_left(places, before)
+    return places[count - 1] if count else None
