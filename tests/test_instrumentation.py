@@ -225,5 +225,5 @@ def test_a_hook_is_not_async() -> None:
 
     async def ship(report: cc.CompactionReport) -> None: ...
 
-    with pytest.raises(TypeError, match=r"^hooks must hold plain functions, since nobody awaits them, got "):
+    with pytest.raises(TypeError, match=r"^each of hooks must be a plain function, since nobody awaits it, got "):
         cc.as_chat_reducer(cc.TokenBudgetStrategy(8_000), hooks=[ship])

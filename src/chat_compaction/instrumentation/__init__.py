@@ -46,7 +46,7 @@ def check_hooks(hooks: object) -> None:
     if hooks is not None and not (plain and all(map(callable, hooks))):  # type: ignore[call-overload]
         raise TypeError(f"hooks must be None or a list of callables that take a report, got {hooks!r}")
     for hook in hooks or ():  # type: ignore[attr-defined]
-        refuse_async("hooks", hook)
+        refuse_async("each of hooks", hook)
 
 
 def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
