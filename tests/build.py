@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
+import chat_compaction as cc
 from chat_compaction.formats import FORMATS, Format, Message
+from chat_compaction.testing import characters_counter
 
 Raw = dict[str, Any]
 
@@ -85,3 +88,23 @@ class RecordingFormat:
         """What was read since the last question."""
         read, self.read_positions = self.read_positions, []
         return read
+
+
+CHAT = [user("one"), said("two"), user("three"), said("four"), user("five"), said("six")]
+
+
+def index_of(messages: Sequence[Any] = CHAT, **arguments: Any) -> cc.MessageIndex:
+    """An index that counts characters, so that a test can be checked by eye."""
+    return cc.MessageIndex.from_messages(messages, **{"counter": characters_counter(), **arguments})
+
+
+class Drop(cc.CompactionStrategy):
+    """A plain class: as short as a strategy gets."""
+
+    def compact_core(self, index: cc.MessageIndex) -> None:
+        self.evict(index, self.candidates(index), "drop")
+
+
+def drop(trigger: cc.Predicate, target: cc.Predicate | None = None, **arguments: Any) -> Drop:
+    """The plain strategy with the smallest floor."""
+    return Drop(trigger=trigger, target=target, **{"min_preserved_groups": 1, **arguments})

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 import chat_compaction as cc
-from chat_compaction.testing import RecordingCounter, characters_counter
-from tests.build import anthropic_step, call, result, results, said, step, system, thought, user
+from chat_compaction.testing import RecordingCounter
+from tests.build import anthropic_step, call, index_of, result, results, said, step, system, thought, user
 
 METRICS = (cc.tokens, cc.messages, cc.groups, cc.turns, cc.tool_groups)
 AGENT = [system(), user("one"), *step("a", "b"), said(), user("two"), *step("c"), said("done")]
-
-
-def index_of(messages: Sequence[Any], **arguments: Any) -> cc.MessageIndex:
-    return cc.MessageIndex.from_messages(messages, **{"counter": characters_counter(), **arguments})
 
 
 def values(index: cc.MessageIndex) -> list[int]:

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 import chat_compaction as cc
 from chat_compaction.testing import RecordingCounter, characters_counter
-from tests.build import call, result, said, system, user
-
-CHAT = [user("one"), said("two"), user("three"), said("four"), user("five"), said("six")]
-
-
-def index_of(messages: Sequence[Any] = CHAT, **arguments: Any) -> cc.MessageIndex:
-    return cc.MessageIndex.from_messages(messages, **{"counter": characters_counter(), **arguments})
-
-
-class Drop(cc.CompactionStrategy):
-    """A plain class: as short as a strategy gets."""
-
-    def compact_core(self, index: cc.MessageIndex) -> None:
-        self.evict(index, self.candidates(index), "drop")
-
-
-def drop(trigger: cc.Predicate, target: cc.Predicate | None = None, **arguments: Any) -> Drop:
-    return Drop(trigger=trigger, target=target, **{"min_preserved_groups": 1, **arguments})
-
+from tests.build import CHAT, Drop, call, drop, index_of, result, said, system, user
 
 # -- K1 and K3: when a pass runs, and when it stops --------------------------------------------------
 

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import dataclasses
 import pickle
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from typing import Any
 
 import attrs
@@ -14,24 +14,7 @@ import pytest
 
 import chat_compaction as cc
 from chat_compaction.testing import characters_counter
-from tests.build import said, step, user
-
-CHAT = [user("one"), said("two"), user("three"), said("four"), user("five"), said("six")]
-
-
-def index_of(messages: Sequence[Any] = CHAT, **arguments: Any) -> cc.MessageIndex:
-    return cc.MessageIndex.from_messages(messages, **{"counter": characters_counter(), **arguments})
-
-
-class Drop(cc.CompactionStrategy):
-    """A plain class: as short as a strategy gets."""
-
-    def compact_core(self, index: cc.MessageIndex) -> None:
-        self.evict(index, self.candidates(index), "drop")
-
-
-def drop(trigger: cc.Predicate, target: cc.Predicate | None = None, **arguments: Any) -> Drop:
-    return Drop(trigger=trigger, target=target, **{"min_preserved_groups": 1, **arguments})
+from tests.build import CHAT, Drop, drop, index_of, said, step, user
 
 
 @attrs.frozen(kw_only=True)

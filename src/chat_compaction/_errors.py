@@ -81,7 +81,7 @@ class InvalidHistoryError(CompactionError):
 
 
 class ContextOverflowError(CompactionError):
-    """What may not leave is larger than the target (rule K5, ``on_overflow="raise"``).
+    """The trigger still holds and the target is not reached (rule K5, ``on_overflow="raise"``).
 
     ``report`` is what the pass would have reported; the index and the messages are as they were.
     """

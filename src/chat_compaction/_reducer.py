@@ -125,7 +125,7 @@ def as_chat_reducer(
 
     The arguments are those of :meth:`MessageIndex.from_messages`, and: ``on_invalid="raise"`` raises
     :class:`InvalidHistoryError` for a history that breaks a rule already, where ``"keep"`` reports it;
-    ``on_overflow="raise"`` raises :class:`ContextOverflowError` where what must stay does not fit;
+    ``on_overflow="raise"`` raises :class:`ContextOverflowError` where the report would say ``fits=False``;
     ``hooks`` get the report of every call (None: log through structlog; ``()``: none).
 
     >>> import chat_compaction as cc

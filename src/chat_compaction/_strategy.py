@@ -99,7 +99,7 @@ class CompactionStrategy(ABC):
 
         A plain function, or a generator that yields :class:`Effect` for what it needs from outside.
         The base has asked the trigger and the target, and undoes every change if this raises (rule K9).
-        What it returns does not matter.
+        A plain function may return what :meth:`evict` does; nobody looks at it.
         """
 
     # -- for compact_core ----------------------------------------------------------------------
@@ -151,8 +151,9 @@ class CompactionStrategy(ABC):
     ) -> CompactionReport:
         """Compact the index if the trigger fires, and report.
 
-        ``on_overflow="raise"`` raises :class:`ContextOverflowError` where what must stay is above the
-        target (rule K5); the index is then as it was. ``hooks`` are callables that take the report;
+        ``on_overflow="raise"`` raises :class:`ContextOverflowError` where the report would say
+        ``fits=False``: the trigger still holds, and the target is not reached (rule K5). The index is
+        then as it was. ``hooks`` are callables that take the report;
         None means the default, which logs through structlog.
         """
         return run(self._compaction(index, on_overflow, hooks))

@@ -37,7 +37,7 @@ Examples:
     type=click.Choice(["report", "raise"]),
     default="report",
     show_default=True,
-    help="Where what must stay is too large: report writes it all the same, raise writes nothing. The status is 1 in "
+    help="Where the history does not fit: report writes it all the same, raise writes nothing. The status is 1 in "
     "both cases.",
 )
 @option(_WRITING, "-q", "--quiet", is_flag=True, help="No summary and no progress on standard error.")
@@ -50,8 +50,8 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
     "messages", or JSON Lines with one message a line. What is written has the same shape; an object
     keeps its other keys. Messages stay or leave whole, and a tool call never parts from its results.
 
-    The messages are all that goes to standard output. The status is 0 when done, 1 where what must
-    stay does not fit, 2 for wrong use and for what cannot be read or written.
+    The messages are all that goes to standard output. The status is 0 when done, 1 where the
+    history does not fit, 2 for wrong use and for what cannot be read or written.
     """
     strategy = strategy_of(options)
     _check_outputs(session, output, report)
