@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 import attrs
 
+from ._errors import FormatError, StrategyError
 from ._ledger import Ledger
-from ._messages import Message
+from ._messages import Message, PartKind
 from ._reader import Reader, checked_list
 from ._settings import IndexSettings
 from .formats import Format
@@ -29,6 +31,17 @@ class IndexUpdate:
     shortened: bool = False
 
 
+def without_reasoning(format: Format, raw: Any, view: Message) -> Any | None:
+    """A copy of a message without any reasoning; None where it holds nothing else."""
+    reasoning = {number for number, part in enumerate(view.parts) if part.kind is PartKind.REASONING}
+    bare = format.without(raw, reasoning)
+    if bare is None and len(reasoning) < len(view.parts):
+        raise FormatError(
+            f"format must write a message without its reasoning for bound_reasoning='drop', got {format!r}"
+        )
+    return bare
+
+
 class Conversation:
     """The messages of one conversation beside the ledger of their groups."""
 
@@ -37,6 +50,8 @@ class Conversation:
         self.reader = Reader.of(settings.format, settings.pins)
         self.raw: list[Any] = []
         self.ledger = Ledger(settings, self.reader.format)
+        self._bare: dict[int, tuple[Any, Any | None]] = {}
+        """By position, a message and its copy without reasoning."""
 
     def extend(self, messages: Sequence[Any]) -> None:
         """See :meth:`MessageIndex.extend`."""
@@ -133,7 +148,9 @@ class Conversation:
     def _regrouped(self, format: Format, views: list[Message], pins: list[bool], known: int) -> Ledger:
         """A ledger made anew; up to the position ``known`` all is as it was, and keeps counts and exclusions."""
         old, new = self.ledger, Ledger(self.settings, format)
-        counts = old.counts[:known] if format is old.format else []
+        # Without reasoning a message counts less; whether it is sent so is to be seen anew.
+        counts = [None if old.lost_reasoning(place) else count for place, count in enumerate(old.counts[:known])]
+        counts = counts if format is old.format else []
         for view, pin, count in zip_longest(views, pins, counts):
             new.append(view, pinned=pin, count=count)
         for bundle in old.grouping.bundles.values():
@@ -141,6 +158,44 @@ class Conversation:
             if same is not None and same.positions == bundle.positions and bundle.newest < known:
                 new.set_excluded(same, bundle.excluded)
         return new
+
+    def check_rules(self) -> None:
+        """Hold what would be sent against the rules of the format: no rule may be broken more often than it was.
+
+        Raises :class:`StrategyError`: a rule says something else of two neighbours than of the whole list.
+        """
+        ledger = Ledger(self.settings, self.reader.format)
+        for position, bundle in enumerate(self.ledger.grouping.of):
+            view = self.ledger.sent(position) if bundle.included else None
+            if view is not None:
+                ledger.append(view, pinned=self.ledger.pins[position])
+        before = Counter(problem.rule for problem in self.ledger.problems())
+        worse = Counter(problem.rule for problem in ledger.problems()) - before
+        if worse:
+            raise StrategyError(f"compaction would break rules of the format: {', '.join(sorted(worse))}")
+
+    def project(self) -> list[Any]:
+        """The messages to send: the caller's own, or copies without reasoning that is bound to what is gone."""
+        return [self._sent(position) for position in self.positions()]
+
+    def positions(self) -> list[int]:
+        """The positions of the messages to send."""
+        ledger = self.ledger
+        return [
+            position
+            for position, bundle in enumerate(ledger.grouping.of)
+            if bundle.included and ledger.sent(position) is not None
+        ]
+
+    def _sent(self, position: int) -> Any | None:
+        raw = self.raw[position]
+        if not self.ledger.lost_reasoning(position):
+            return raw
+        known = self._bare.get(position)
+        if known is None or known[0] is not raw:
+            # The same copy every time, so that what is sent keeps its identity (rule K11).
+            known = self._bare[position] = raw, without_reasoning(self.reader.format, raw, self.ledger.views[position])
+        return known[1]
 
     def precedes(self, history: Sequence[Any]) -> bool:
         """Whether the history seems to go on from this one: a glance at its ends, by identity."""

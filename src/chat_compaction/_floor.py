@@ -6,7 +6,6 @@ import attrs
 
 from ._groups import Bundle, GroupKind
 from ._ledger import Ledger
-from ._messages import Role
 from ._validators import a_bool, non_negative
 
 
@@ -39,8 +38,8 @@ class Floor:
         self._protect_newest_messages(ledger, why)
         if self.keep_last_user:
             self._protect_last_user(ledger, why)
-        if ledger.format.first_user:
-            self._protect_opener(ledger, why)
+        for bundle, rule in list(ledger.cuts.needed_by(lambda bundle: bundle.first in why)):
+            why.setdefault(bundle.first, rule)
         return why
 
     def _own_reason(self, ledger: Ledger, bundle: Bundle) -> str | None:
@@ -71,14 +70,3 @@ class Floor:
             if bundle.included and not ledger.pins[position] and ledger.views[position].speaks_for_user:
                 why.setdefault(bundle.first, "last_user")
                 return
-
-    def _protect_opener(self, ledger: Ledger, why: dict[int, str]) -> None:
-        """Once all that may leave has left, the list must begin with a user's message (rule K7)."""
-        grouping = ledger.grouping
-        for position, bundle in enumerate(grouping.of):
-            if not bundle.included or bundle.kind is GroupKind.SYSTEM or bundle.first not in why:
-                continue
-            opener = grouping.openers[grouping.turn_at[position]]
-            if ledger.views[position].role is not Role.USER and 0 <= opener < position and grouping.of[opener].included:
-                why.setdefault(grouping.of[opener].first, "first_user")
-            return

@@ -12,7 +12,8 @@ from bisect import insort
 
 import attrs
 
-from ._messages import Message, PartKind, Role
+from ._messages import Message, Role, Tie
+from ._pairing import Pairing
 
 
 class GroupKind(enum.Enum):
@@ -35,6 +36,15 @@ class Problem:
     position: int
     rule: str
     message: str
+
+
+@attrs.frozen
+class Repair:
+    """Something in a history that was mended: where in the caller's list, which rule asked for it, what was done."""
+
+    position: int
+    rule: str
+    action: str
 
 
 @attrs.frozen
@@ -69,8 +79,6 @@ class Bundle:
     kind: GroupKind
     turn: int
     pinned: bool = False
-    open_calls: dict[int, int] = attrs.field(factory=dict)
-    """How many calls at which position still wait for a result."""
     excluded: str | None = None
     held: bool = False
     """Asked to leave, and kept back because a rule of the format needs it (rule K7)."""
@@ -95,20 +103,18 @@ class Bundle:
 
 @attrs.frozen
 class Placement:
-    """Where a message will go: the bundles it joins (oldest first), and what its results answer."""
+    """Where a message will go: the bundles it joins (oldest first), and how its results and calls are tied."""
 
     joined: tuple[Bundle, ...]
-    answers: tuple[tuple[str, int | None], ...]
-    """For each result its call id and the position of its call; None for an orphan."""
-    duplicates: tuple[str, ...]
-    opened: tuple[str, ...]
-    """The ids of the calls that the message leaves open, repeated where an id is."""
+    ties: tuple[Tie, ...]
 
 
 @attrs.define
 class Grouping:
     """The bundles of one conversation, grown message by message in linear time."""
 
+    runs: bool = False
+    """Messages of the assistant in a row are one response."""
     bundles: dict[int, Bundle] = attrs.field(init=False, factory=dict)
     """By the position of the first message, in that order."""
     of: list[Bundle] = attrs.field(init=False, factory=list)
@@ -118,12 +124,10 @@ class Grouping:
     openers: list[int] = attrs.field(init=False, factory=lambda: [-1])
     """The position of the user message that opened each turn. In turn 0, which none opened, that of the
     first user message that is no turn's: a pinned one, or a result without its call; -1 where there is none."""
-    problems: list[Problem] = attrs.field(init=False, factory=list)
     loose: Bundle | None = attrs.field(init=False, default=None)
     """A reasoning-only message at the very end, until the next message tells whose it is (rule G3)."""
-    _open_calls: dict[str, list[int]] = attrs.field(init=False, factory=dict)
-    """By call id, the positions of calls that still wait for a result, oldest first."""
-    _newest_call: dict[str, int] = attrs.field(init=False, factory=dict)
+    _pairing: Pairing = attrs.field(init=False, factory=Pairing)
+    _speaker: Role | None = attrs.field(init=False, default=None)
 
     @property
     def newest_turn(self) -> int:
@@ -131,38 +135,20 @@ class Grouping:
         return len(self.openers) - 1
 
     def place(self, message: Message) -> Placement:
-        """Say where the next message will go, changing nothing.
+        """Tie the next message's results to their calls, and say which bundles it joins; :meth:`append` follows."""
+        ties = self._pairing.take(message)
+        calls = (tie.call for tie in ties if tie.result is not None)
+        joined = {id(self.of[call]): self.of[call] for call in calls if call is not None and call < len(self.of)}
+        goes_on = self._goes_on(message)
+        if goes_on is not None:
+            joined[id(goes_on)] = goes_on
+        return Placement(tuple(sorted(joined.values(), key=lambda bundle: bundle.first)), tuple(ties))
 
-        A result belongs to the newest earlier call of its id that is still open (rule G2), be it in
-        the same message; else to the newest call of its id (rule G4).
-        """
-        position = len(self.of)
-        own: dict[str, int] = {}
-        taken: dict[str, int] = {}
-        answers: list[tuple[str, int | None]] = []
-        duplicates: list[str] = []
-        for part in message.parts:
-            call_id = part.call_id
-            if call_id is None:
-                continue
-            if part.kind is PartKind.TOOL_CALL:
-                own[call_id] = own.get(call_id, 0) + 1
-            elif own.get(call_id):
-                own[call_id] -= 1
-            elif (nth := taken.get(call_id, 0)) < len(waiting := self._open_calls.get(call_id, ())):
-                taken[call_id] = nth + 1
-                answers.append((call_id, waiting[-1 - nth]))
-            elif call_id in own or call_id in self._newest_call:
-                duplicates.append(call_id)
-                answers.append((call_id, position if call_id in own else self._newest_call[call_id]))
-            else:
-                answers.append((call_id, None))
-        joined = {id(self.of[call]): self.of[call] for _, call in answers if call is not None and call != position}
-        if self.loose is not None and message.role is Role.ASSISTANT:
-            joined[id(self.loose)] = self.loose
-        oldest_first = sorted(joined.values(), key=lambda bundle: bundle.first)
-        opened = tuple(call_id for call_id, count in own.items() for _ in range(count))
-        return Placement(tuple(oldest_first), tuple(answers), tuple(duplicates), opened)
+    def _goes_on(self, message: Message) -> Bundle | None:
+        """The response that a message of the assistant goes on with, if it does."""
+        if message.role is not Role.ASSISTANT:
+            return None
+        return self.of[-1] if self.runs and self._speaker is Role.ASSISTANT else self.loose
 
     def append(self, message: Message, placement: Placement, *, pinned: bool) -> Bundle:
         """Put the next message where :meth:`place` said."""
@@ -177,33 +163,29 @@ class Grouping:
             self.openers[0] = position
         self.of.append(bundle)
         self.bundles.setdefault(bundle.first, bundle)
-        self._close(placement, position)
-        for call_id in placement.opened:
-            self._open_calls.setdefault(call_id, []).append(position)
-        if placement.opened:
-            bundle.open_calls[position] = len(placement.opened)
-        for call_id in message.call_ids:
-            self._newest_call[call_id] = position
+        if message.calls:
             bundle.kind = GroupKind.TOOL_CALL
         self.loose = bundle if message.reasoning_only and bundle.kind is GroupKind.ASSISTANT else None
+        self._speaker = message.role
         return bundle
 
     def is_pending(self, bundle: Bundle, pending_turns: int) -> bool:
         """Whether the bundle waits for a result in the newest turns, or for the next message (rule G3)."""
-        return bundle is self.loose or any(self._may_wait(call, pending_turns) for call in bundle.open_calls)
+        return bundle is self.loose or any(
+            self._pairing.waits(position) for position in bundle.positions if self._may_wait(position, pending_turns)
+        )
 
     def _may_wait(self, call: int, pending_turns: int) -> bool:
         """By the turn of the call, which may be a later one than that of the group it was joined to."""
         return self.turn_at[call] > self.newest_turn - pending_turns
 
-    def unanswered(self, pending_turns: int) -> list[Problem]:
+    def unanswered(self, pending_turns: int) -> list[Tie]:
         """The calls that never got a result and are not pending."""
         return [
-            Problem(position, "unanswered_call", f"the call {call_id!r} never got a result")
-            for call_id, positions in self._open_calls.items()
-            for position in positions
-            if not self._may_wait(position, pending_turns)
+            tie for tie in self._pairing.open() if tie.call is not None and not self._may_wait(tie.call, pending_turns)
         ]
+
+    # -- merging -------------------------------------------------------------------------------
 
     def _merge(self, joined: tuple[Bundle, ...]) -> Bundle | None:
         """One bundle of several (rule G2): the largest takes the others in, at the place of the oldest."""
@@ -224,41 +206,19 @@ class Grouping:
         for position in other.positions:
             self.of[position] = bundle
             insort(bundle.positions, position)
-        bundle.open_calls.update(other.open_calls)
         bundle.pinned = bundle.pinned or other.pinned
         bundle.counted += other.counted
         bundle.uncounted += other.uncounted
         if other.kind is GroupKind.TOOL_CALL:
             bundle.kind = other.kind
 
-    def _close(self, placement: Placement, position: int) -> None:
-        for call_id in placement.duplicates:
-            text = f"a second result for the call {call_id!r}, which is answered already"
-            self.problems.append(Problem(position, "duplicate_result", text))
-        for call_id, call in placement.answers:
-            if call is None:
-                text = f"a result for the call {call_id!r}, which was never made before"
-                self.problems.append(Problem(position, "orphan_result", text))
-            elif call_id in self._open_calls and self._open_calls[call_id][-1] == call:
-                self._take(call_id)
-
-    def _take(self, call_id: str) -> None:
-        waiting = self._open_calls[call_id]
-        call = waiting.pop()
-        bundle = self.of[call]
-        bundle.open_calls[call] -= 1
-        if not bundle.open_calls[call]:
-            del bundle.open_calls[call]
-        if not waiting:
-            del self._open_calls[call_id]
-
 
 def _kind_of(message: Message) -> GroupKind:
     """The kind of a group that begins with this message."""
     if message.role is Role.SYSTEM:
         return GroupKind.SYSTEM
-    if message.call_ids:
+    if message.calls:
         return GroupKind.TOOL_CALL
-    if message.result_ids or message.role is Role.TOOL:
+    if message.answers:
         return GroupKind.ORPHAN
     return GroupKind.USER if message.role is Role.USER else GroupKind.ASSISTANT

@@ -12,7 +12,7 @@ from ._errors import ProtectedGroupError
 from ._groups import Bundle, GroupKind, MessageGroup, Problem
 from ._ledger import Ledger
 from ._predicates import Metric, tokens
-from ._settings import IndexSettings
+from ._settings import BoundReasoning, IndexSettings
 from ._text import shown, spans, text_table
 from .counters import Counter, MediaCosts
 from .formats import Format
@@ -56,6 +56,7 @@ class MessageIndex:
         reserved: int = 0,
         pending_turns: int = 1,
         media_costs: MediaCosts | None = None,
+        bound_reasoning: BoundReasoning = "keep",
         validate: bool = False,
     ) -> MessageIndex:
         """Read and group a list of messages; nothing is counted yet.
@@ -66,12 +67,17 @@ class MessageIndex:
         and message objects (rule G6). ``reserved`` is tokens that the caller sends apart from the
         list (a system prompt, tool schemas, room for the answer); the metric ``tokens`` includes
         them. ``pending_turns``: in how many of the newest turns a call without a result waits for
-        it (rule G3). ``media_costs`` are the flat costs of what has no text (rule C1).
-        ``validate`` looks for edits in place at every compaction, fired or not (rule C2).
+        it (rule G3). ``media_costs`` says how to count what has no text; by default as the provider of
+        the format does (rule C1). ``bound_reasoning="drop"`` sends messages behind a change without their
+        signed reasoning, where ``"keep"`` reports it. ``validate`` looks for edits in place at every
+        compaction, fired or not (rule C2), and holds its result against the rules of the format (rule K7).
 
         Raises :class:`MessageError` with the position of a message that cannot be read.
         """
-        return cls(messages, IndexSettings(counter, format, pinned, reserved, pending_turns, media_costs, validate))
+        settings = IndexSettings(
+            counter, format, pinned, reserved, pending_turns, media_costs, validate, bound_reasoning
+        )
+        return cls(messages, settings)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -162,16 +168,19 @@ class MessageIndex:
         return [self._conversation.raw[position] for position in self._bundle(group).positions]
 
     def included_messages(self) -> list[Any]:
-        """The projection: the caller's own objects that are included, in their original order (rule G1)."""
+        """The projection: the caller's own objects that are included, in their original order (rule G1).
+
+        With ``bound_reasoning="drop"``, behind the first group that is out, messages with signed reasoning
+        are copies without it.
+        """
         ledger = self._ledger
-        if ledger.included.messages == ledger.all.messages:
+        if ledger.included.messages == ledger.all.messages and ledger.changed_from is None:
             return list(self._conversation.raw)
-        of = ledger.grouping.of
-        return [message for message, bundle in zip(self._conversation.raw, of, strict=True) if bundle.included]
+        return self._conversation.project()
 
     def included_positions(self) -> list[int]:
         """The positions of :meth:`included_messages` in the caller's list."""
-        return [position for position, bundle in enumerate(self._ledger.grouping.of) if bundle.included]
+        return self._conversation.positions()
 
     # -- excluding -----------------------------------------------------------------------------
 

@@ -13,10 +13,12 @@ from contextlib import contextmanager
 
 import attrs
 
+from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup, Problem
-from ._messages import Message, Role
+from ._messages import Message, PartKind, Role, Tie, TieKind
 from ._predicates import Metric
+from ._rulebook import RuleBook
 from ._settings import IndexSettings
 from .formats import Format
 
@@ -69,17 +71,41 @@ class Ledger:
     pins: list[bool] = attrs.field(init=False, factory=list)
     counts: list[int | None] = attrs.field(init=False, factory=list)
     """Tokens by position; None where nobody has asked yet."""
-    grouping: Grouping = attrs.field(init=False, factory=Grouping)
+    grouping: Grouping = attrs.field(init=False)
+    book: RuleBook = attrs.field(init=False)
+    cuts: Cuts = attrs.field(init=False)
     all: Totals = attrs.field(init=False, factory=Totals)
     included: Totals = attrs.field(init=False, factory=Totals)
     changes: dict[int, Change] | None = attrs.field(init=False, default=None)
     """The undo log of the compaction under way; None outside of one."""
     protected: dict[int, str] = attrs.field(init=False, factory=dict)
     """In a compaction: why a group, by its first position, may not leave."""
+    changed_from: int | None = attrs.field(init=False, default=None)
+    """Where reasoning is dropped behind a change: the first position that left (``bound_reasoning="drop"``)."""
+    repaired_from: int | None = attrs.field(init=False, default=None)
+    """The first position behind which the list is another than the one that the provider saw."""
     _uncounted: dict[int, None] = attrs.field(init=False, factory=dict)
-    _held: Bundle | None = attrs.field(init=False, default=None)
-    _scanned: int = attrs.field(init=False, default=0)
-    """No position before this one is of a group that nobody asked to leave, system groups aside."""
+    _spoken: bool = attrs.field(init=False, default=False)
+    """Whether there is a message that is no system message."""
+    _complete: bool = attrs.field(init=False, default=True)
+    """Whether the list seems to hold every call that its results answer."""
+    _found: list[Problem] = attrs.field(init=False, factory=list)
+    """What is wrong with where messages stand, and with calls and results."""
+    _orphans: list[Tie] = attrs.field(init=False, factory=list)
+    _by_message: dict[int, list[Problem]] = attrs.field(init=False, factory=dict)
+    """By position, what is wrong with a message by itself."""
+
+    @grouping.default
+    def _new_grouping(self) -> Grouping:
+        return Grouping(runs=self.format.runs)
+
+    @book.default
+    def _new_book(self) -> RuleBook:
+        return RuleBook.of(self.format)
+
+    @cuts.default
+    def _new_cuts(self) -> Cuts:
+        return Cuts(self.book, self.views, self.grouping)
 
     # -- growing -------------------------------------------------------------------------------
 
@@ -89,16 +115,15 @@ class Ledger:
         But not one that must stay: a pinned message, or new words of the user beside the result.
         """
         placement = self.grouping.place(view)
-        if self._held in placement.joined:
-            self._hold(None)
-        before = [bundle.excluded for bundle in placement.joined]
+        held = any(bundle.held for bundle in placement.joined)
+        before = [(bundle.excluded, list(bundle.positions)) for bundle in placement.joined]
         for joined in placement.joined:
             self._total(joined, -1)
+            joined.held = False
         bundle = self.grouping.append(view, placement, pinned=pinned)
         must_stay = pinned or view.speaks_for_user
-        bundle.excluded = None if must_stay or None in before else next(iter(before), None)
-        if bundle.excluded is None and any(before):
-            self._rejoined(bundle, must_stay)
+        reasons = [reason for reason, _ in before]
+        bundle.excluded = None if must_stay or None in reasons else next(iter(reasons), None)
         self.views.append(view)
         self.pins.append(pinned)
         self.counts.append(count)
@@ -107,25 +132,58 @@ class Ledger:
         bundle.counted += count or 0
         bundle.uncounted += count is None
         self._total(bundle, 1)
-        self.hold_first_user()
+        self._judge(view, placement.ties, stays=bundle.excluded is None)
+        came_back = [position for reason, positions in before if reason for position in positions]
+        if bundle.excluded is None and came_back:
+            self._rejoined(bundle, must_stay)
+            self._fill(self.cuts.set_staying(came_back, True))
+        if held:
+            self._hold(*self.cuts.refill_all())
+        elif self.included.groups < self.all.groups and self.book.seams:
+            self._fill({len(self.views) - 1})
+
+    def _judge(self, view: Message, ties: Iterable[Tie], *, stays: bool) -> None:
+        """Note what the rules of the format find wrong with the message that came last."""
+        position = len(self.views) - 1
+        self._found += self.cuts.append(stays=stays)
+        for tie in ties:
+            if tie.kind is TieKind.ORPHAN:
+                self._orphans.append(tie)
+            else:
+                self._found += self.book.of_tie(tie)
+        self._note_message(position, view)
+        if (not self._spoken and view.answers) or any(part.kind is PartKind.REFERENCE for part in view.parts):
+            self._complete = False
+        self._spoken = self._spoken or view.role is not Role.SYSTEM
+
+    def _note_message(self, position: int, view: Message) -> None:
+        found = self.book.of_message(position, view)
+        if found:
+            self._by_message[position] = found
+        else:
+            self._by_message.pop(position, None)
 
     def _rejoined(self, bundle: Bundle, must_stay: bool) -> None:
         what = "is pinned, or has words of the user," if must_stay else "answers a call of an included group, too,"
         text = f"{what} and answers a call of an excluded group, which came back"
-        self.grouping.problems.append(Problem(bundle.newest, "rejoined", text))
-        self._scanned = min(self._scanned, bundle.first)
+        self._found.append(Problem(bundle.newest, "rejoined", text))
 
     def replace(self, position: int, view: Message) -> None:
         """Take another view of equal shape for a message; it is counted anew when somebody asks."""
-        bundle = self.grouping.of[position]
-        self._total(bundle, -1)
+        self._forget(position)
+        self.views[position] = view
+        self._note_message(position, view)
+
+    def _forget(self, position: int) -> None:
+        """Forget the count of a message."""
         count = self.counts[position]
         if count is not None:
+            bundle = self.grouping.of[position]
+            self._total(bundle, -1)
             bundle.counted -= count
             bundle.uncounted += 1
-            self._uncounted[position] = None
-        self.counts[position], self.views[position] = None, view
-        self._total(bundle, 1)
+            self.counts[position], self._uncounted[position] = None, None
+            self._total(bundle, 1)
 
     def _total(self, bundle: Bundle, sign: int) -> None:
         self.all.add(bundle, sign)
@@ -150,11 +208,12 @@ class Ledger:
         return bundle.counted
 
     def _count(self, positions: Sequence[int]) -> None:
-        texts = [self.settings.texts(self.views[position]) for position in positions]
+        sent = [self.sent(position) for position in positions]
+        texts = [[] if view is None else self.settings.texts(view) for view in sent]
         numbers = iter(self.settings.counts.count_many([text for one in texts for text in one]))
         # Only now the ledger changes: a counter that fails leaves it as it was.
-        for position, own in zip(positions, texts, strict=True):
-            flat = self.settings.flat(self.views[position], self.format.overhead)
+        for position, view, own in zip(positions, sent, texts, strict=True):
+            flat = 0 if view is None else self.settings.flat(view, self.format)
             self._counted(position, flat + sum(next(numbers) for _ in own))
 
     def _counted(self, position: int, count: int) -> None:
@@ -176,13 +235,11 @@ class Ledger:
         self._log(bundle)
         if bundle.included:
             self.included.add(bundle, -1)
-        if bundle is self._held:
-            self._held, bundle.held = None, False
-        bundle.excluded = reason
+        bundle.excluded, bundle.held = reason, False
         if reason is None:
             self.included.add(bundle)
-            self._scanned = min(self._scanned, bundle.first)
-        self.hold_first_user()
+        self._fill(self.cuts.set_staying(bundle.positions, reason is None))
+        self._moved(bundle)
 
     def _log(self, bundle: Bundle) -> None:
         """Remember in a compaction how a group stood before its first change."""
@@ -191,71 +248,79 @@ class Ledger:
 
     def include_all(self) -> None:
         """Bring back everything that was asked to leave."""
-        if self._held is not None or self.included.groups < self.all.groups:
+        if self.included.groups < self.all.groups or self.cuts.held():
             for bundle in self.grouping.bundles.values():
                 self.set_excluded(bundle, None)
 
-    def hold_first_user(self) -> None:
-        """Hold back the user message that opened the oldest kept turn, where one must come first (rule K7)."""
-        self._hold(self._opener_needed() if self.format.first_user else None)
+    def _fill(self, ends: set[int]) -> None:
+        """Hold back what the rules of the format need in these gaps (rule K7)."""
+        if ends:
+            self._hold(*self.cuts.refill(ends))
 
-    def _hold(self, wanted: Bundle | None) -> None:
-        """Hold this group back, and no other."""
-        if wanted is self._held:
-            return
-        for bundle, held in ((self._held, False), (wanted, True)):
-            if bundle is not None:
-                self._log(bundle)
-                bundle.held = held
-                self.included.add(bundle, 1 if held else -1)
-        self._held = wanted
+    def _hold(self, released: Iterable[Bundle], held: Iterable[Bundle]) -> None:
+        """Let go of the one and hold back the other; what is in both stays as it is."""
+        wanted = {id(bundle): bundle for bundle in held}
+        for bundle in released:
+            if bundle.held and id(bundle) not in wanted:
+                self._set_held(bundle, False)
+        for bundle in wanted.values():
+            if not bundle.held:
+                self._set_held(bundle, True)
 
-    def _opener_needed(self) -> Bundle | None:
-        first = self.first_position()
-        if first is None or self.views[first].role is Role.USER:
-            return None
-        opener = self.grouping.openers[self.grouping.turn_at[first]]
-        return self.grouping.of[opener] if 0 <= opener < first else None
-
-    def first_position(self) -> int | None:
-        """The first message of a group that nobody asked to leave, system groups aside.
-
-        Amortised O(1): the place is remembered, and moves back only when a group comes back.
-        """
-        of = self.grouping.of
-        while self._scanned < len(of):
-            bundle = of[self._scanned]
-            if bundle.excluded is None and bundle.kind is not GroupKind.SYSTEM:
-                return self._scanned
-            self._scanned += 1
-        return None
+    def _set_held(self, bundle: Bundle, held: bool) -> None:
+        self._log(bundle)
+        bundle.held = held
+        self.included.add(bundle, 1 if held else -1)
+        self._moved(bundle)
 
     def settle(self) -> None:
         """End a pass: what a rule held back stays for good, and the list begins as the format asks (rule K7)."""
-        if self._held is not None:
-            self.protected[self._held.first] = "first_user"
-            self.set_excluded(self._held, None)
-        elif self.format.first_user and any(not change.bundle.included for change in (self.changes or {}).values()):
-            for bundle in self._leading():
-                self.set_excluded(bundle, "first_user")
+        for bundle, rule in self.cuts.held():
+            self.protected[bundle.first] = rule
+            self.set_excluded(bundle, None)
+        if any(not change.bundle.included for change in (self.changes or {}).values()):
+            leading, rule = self.cuts.leading(lambda bundle: bundle.first in self.protected)
+            for bundle in leading:
+                self.set_excluded(bundle, rule)
+        self.see_changes()
 
-    def _leading(self) -> list[Bundle]:
-        """The groups ahead of the first user message, in a list that never began with one.
+    # -- reasoning behind a change ----------------------------------------------------------------
 
-        None of them where one is of the floor: then the list stays as it was.
-        """
-        first = self.first_position()
-        leading: dict[int, Bundle] = {}
-        for position in range(len(self.views) if first is None else first, len(self.views)):
-            bundle = self.grouping.of[position]
-            if bundle.excluded is not None or bundle.kind is GroupKind.SYSTEM or bundle.first in leading:
-                continue
-            if self.views[position].role is Role.USER:
-                return list(leading.values())
-            if bundle.first in self.protected:
-                return []
-            leading[bundle.first] = bundle
-        return []
+    def lost_reasoning(self, position: int) -> bool:
+        """Whether this message is sent without its reasoning, which is bound to what is gone."""
+        return self.changed_from is not None and position >= self.changed_from and self.views[position].signed
+
+    def sent(self, position: int) -> Message | None:
+        """The message as it is sent; None where nothing of it is."""
+        view = self.views[position]
+        if not self.lost_reasoning(position):
+            return view
+        bare = view.without_reasoning()
+        return bare if bare.parts else None
+
+    def _moved(self, bundle: Bundle) -> None:
+        """A group left or came back."""
+        if not self.settings.drops_reasoning:
+            return
+        if not bundle.included:
+            earlier = self.changed_from is None or bundle.first < self.changed_from
+            self._change_from(bundle.first if earlier else self.changed_from)
+        elif self.changes is None and bundle.first == self.changed_from:
+            self.see_changes()
+
+    def see_changes(self) -> None:
+        """Look for the first position that left, or was repaired."""
+        if self.settings.drops_reasoning:
+            gone = next((p for p, bundle in enumerate(self.grouping.of) if not bundle.included), None)
+            self._change_from(min((p for p in (gone, self.repaired_from) if p is not None), default=None))
+
+    def _change_from(self, position: int | None) -> None:
+        """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
+        old, new = (len(self.views) if place is None else place for place in (self.changed_from, position))
+        self.changed_from = position
+        for place in range(min(old, new), max(old, new)):
+            if self.views[place].signed:
+                self._forget(place)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -269,6 +334,7 @@ class Ledger:
             self.changes = None
             for change in changes.values():
                 self.set_excluded(change.bundle, change.excluded)
+            self.see_changes()
             raise
         finally:
             self.changes, self.protected = None, {}
@@ -281,8 +347,15 @@ class Ledger:
     # -- looking -------------------------------------------------------------------------------
 
     def is_pending(self, bundle: Bundle) -> bool:
-        """Rule G3, with the setting of this conversation."""
+        """Rule G3, with the setting of this conversation; also a result whose call the provider has."""
+        if bundle.kind is GroupKind.ORPHAN and not self.complete:
+            return True
         return self.grouping.is_pending(bundle, self.settings.pending_turns)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the list holds every call that its results answer; else some may be stored by the provider."""
+        return self._complete if self.format.complete is None else self.format.complete
 
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
         """The groups that may leave and have not been asked to."""
@@ -311,9 +384,13 @@ class Ledger:
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the history, by position."""
-        found = [*self.grouping.problems, *self.grouping.unanswered(self.settings.pending_turns)]
-        first = next((p for p, b in enumerate(self.grouping.of) if b.kind is not GroupKind.SYSTEM), None)
-        if self.format.first_user and first is not None and self.views[first].role is not Role.USER:
-            text = f"the first message after system messages must be a user's in the format {self.format.name!r}"
-            found.append(Problem(first, "first_user", text))
+        ties = [*(self._orphans if self.complete else ()), *self.grouping.unanswered(self.settings.pending_turns)]
+        found = [*self._found, *(problem for tie in ties for problem in self.book.of_tie(tie))]
+        newest = len(self.views) - 1
+        for position, problems in self._by_message.items():
+            # The assistant's newest message may be just being written.
+            if position < newest or self.views[position].role is not Role.ASSISTANT:
+                found += problems
+        if self.views:
+            found += self.book.of_last(newest, self.views[-1])
         return tuple(sorted(found, key=lambda problem: problem.position))

@@ -31,6 +31,8 @@ class PartKind(enum.Enum):
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
     MEDIA = "media"
+    REFERENCE = "reference"
+    """Something that the provider stores and knows by an id: it may be a call."""
     OPAQUE = "opaque"
 
     def __repr__(self) -> str:
@@ -38,20 +40,37 @@ class PartKind(enum.Enum):
 
 
 @attrs.frozen
+class Media:
+    """Something that has no text to count, and is counted by a rule of its own (rule C1).
+
+    ``kind`` is ``"image"``, ``"audio"``, ``"document"``, ``"video"``, ``"encrypted_reasoning"`` or
+    ``"other"``. The rest is what the message tells of its size, None where it does not: pixels, pages,
+    seconds; ``detail`` is the resolution that the message asks for (``"low"``, ``"high"``, ...).
+    """
+
+    kind: str
+    width: int | None = None
+    height: int | None = None
+    pages: int | None = None
+    seconds: float | None = None
+    detail: str = ""
+
+
+@attrs.frozen
 class Part:
     """A piece of a message.
 
     ``text`` is what a counter sees. ``name`` is a tool's name, counted beside the text. ``call_id``
-    ties a result to its call. ``flat`` names what is counted by a flat rule instead of by its text
-    (``"image"``, ``"encrypted_reasoning"``, ...; rule C1). ``signed`` marks reasoning that a
-    provider binds to everything before it.
+    ties a result to its call; where a call or a result has none, they are tied by order, and by name
+    (rule G2). ``media`` is what is counted by a rule of its own (rule C1). ``signed`` marks
+    reasoning that a provider binds to everything before it.
     """
 
     kind: PartKind
     text: str = ""
     name: str = ""
     call_id: str | None = None
-    flat: tuple[str, ...] = ()
+    media: tuple[Media, ...] = ()
     signed: bool = False
 
 
@@ -72,6 +91,16 @@ class Message:
     def call_ids(self) -> list[str]:
         """The ids of the calls made here, in order, repeated where an id is."""
         return [p.call_id for p in self.parts if p.kind is PartKind.TOOL_CALL and p.call_id is not None]
+
+    @property
+    def calls(self) -> bool:
+        """Whether a tool is called here."""
+        return any(p.kind is PartKind.TOOL_CALL for p in self.parts)
+
+    @property
+    def answers(self) -> bool:
+        """Whether a call is answered here."""
+        return self.role is Role.TOOL or any(p.kind is PartKind.TOOL_RESULT for p in self.parts)
 
     @property
     def result_ids(self) -> list[str]:
@@ -101,3 +130,63 @@ class Message:
     def signed(self) -> bool:
         """Some reasoning in here is bound to what stands before it."""
         return any(p.signed for p in self.parts)
+
+    def without_reasoning(self) -> Message:
+        """The same message without any reasoning."""
+        return attrs.evolve(self, parts=tuple([p for p in self.parts if p.kind is not PartKind.REASONING]))
+
+
+@attrs.frozen
+class Seam:
+    """A message and what stands right before it; None where nothing does.
+
+    ``at_head``: nothing but system messages stands ahead of ``after``.
+    """
+
+    before: Message | None
+    after: Message
+    at_head: bool
+
+
+class TieKind(enum.Enum):
+    """How a call and a result belong together, or that one of them stands alone."""
+
+    ANSWER = "answer"
+    SECOND = "second"
+    """A result for a call that is answered already (rule G4)."""
+    ORPHAN = "orphan"
+    """A result whose call was never made (rule G4)."""
+    OPEN = "open"
+    """A call that never got a result, and waits for none (rule G3)."""
+    REPEATED = "repeated"
+    """A call whose id an earlier call has."""
+
+    def __repr__(self) -> str:
+        return f"TieKind.{self.name}"
+
+
+@attrs.frozen
+class Tie:
+    """A result and its call, by their positions, or one of them alone.
+
+    ``part`` is the number of the part: of the result, or of the call where there is no result.
+    ``between`` is how many messages between the two hold no result, ``said_between`` how many of those are
+    not the assistant's, and ``turns`` how often the speaker changes from the call to the result (a tool
+    speaks for the user). ``same_side``: the result is in a
+    message of the assistant's, too, as that of a tool which the provider runs itself.
+    """
+
+    kind: TieKind
+    call_id: str
+    call: int | None
+    result: int | None
+    part: int
+    between: int = 0
+    said_between: int = 0
+    turns: int = 0
+    same_side: bool = False
+
+    @property
+    def position(self) -> int:
+        """The message to blame: that of the result, or of the call where there is none."""
+        return next(position for position in (self.result, self.call) if position is not None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from ._groups import GroupKind, Problem
+from ._groups import GroupKind, Problem, Repair
 from ._text import some, spans
 
 
@@ -50,7 +51,10 @@ class CompactionReport:
     limit after a pass, None where there is none or it is kept. ``blocked_by``: the groups that stand in
     the way. ``first_changed``: the first position of the caller's list that changed, and
     ``stable_prefix_tokens`` the tokens ahead of it, which a provider's prompt cache still knows.
-    ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change.
+    ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change, which the
+    provider may refuse unless the request has the ``request_options``; ``dropped_reasoning``: positions of
+    those that are sent without it (``bound_reasoning="drop"``). ``repairs``: what was mended before the
+    compaction (``on_invalid="repair"``), and ``problems`` what is still wrong.
     ``format``: the name of the format in which the messages were read.
     """
 
@@ -77,7 +81,10 @@ class CompactionReport:
     first_changed: int | None = None
     stable_prefix_tokens: int | None = None
     bound_reasoning: tuple[int, ...] = ()
+    dropped_reasoning: tuple[int, ...] = ()
+    request_options: Mapping[str, Any] = attrs.field(factory=dict)
     problems: tuple[Problem, ...] = ()
+    repairs: tuple[Repair, ...] = ()
     duration_ms: float = attrs.field(default=0.0, eq=False)
     counter: str = ""
     counter_exact: bool = False
@@ -102,8 +109,9 @@ class CompactionReport:
 
     def metrics(self) -> dict[str, Any]:
         """The flat part, for a log line or a metrics system: numbers, names and reasons, no lists."""
-        flat = {name: value for name, value in self.to_dict().items() if not isinstance(value, list | tuple)}
-        return {**flat, "excluded_groups": len(self.excluded), "problems": len(self.problems)}
+        flat = {name: value for name, value in self.to_dict().items() if not isinstance(value, list | tuple | dict)}
+        counts = {"excluded_groups": len(self.excluded), "problems": len(self.problems), "repairs": len(self.repairs)}
+        return flat | counts
 
     def overflow_text(self) -> str:
         """In one sentence, why the history does not fit: the target, the smallest size, what is biggest."""

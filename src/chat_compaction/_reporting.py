@@ -58,6 +58,7 @@ class Reporter:
             over_by=self._over(now) if at_floor else None,
             blocked_by=_blockers(self.index) if at_floor else (),
             stable_prefix_tokens=_prefix(self.index, None),
+            **_reasoning(self.index, None),
         )
 
     def completed(self, before: Measure, *, more: bool) -> CompactionReport:
@@ -71,7 +72,7 @@ class Reporter:
             self.index.value(tokens)
         after = Measure.of(self.index)
         return self._report(
-            after if first is None else _before(before, after, gone, back),
+            after if first is None else _before(before, after, gone, back, drops=self.index._settings.drops_reasoning),
             after,
             changed=first is not None,
             fits=reached or not self.trigger(self.index),
@@ -83,7 +84,7 @@ class Reporter:
             blocked_by=() if reached else _blockers(self.index),
             first_changed=first,
             stable_prefix_tokens=_prefix(self.index, first),
-            bound_reasoning=_bound(self.index, first),
+            **_reasoning(self.index, first),
         )
 
     def _over(self, now: Measure) -> int | None:
@@ -114,10 +115,13 @@ class Reporter:
         )
 
 
-def _before(before: Measure, after: Measure, gone: list[Change], back: list[Change]) -> Measure:
+def _before(before: Measure, after: Measure, gone: list[Change], back: list[Change], *, drops: bool) -> Measure:
     """What is known now of the tokens before: what is in now, and what was counted of what left."""
+    if drops and before.tokens_exact:
+        return before
     known = after.tokens + sum(c.bundle.counted for c in gone) - sum(c.bundle.counted for c in back)
-    return attrs.evolve(before, tokens=known, tokens_exact=not any(c.bundle.uncounted for c in gone))
+    # Reasoning that was dropped is counted no more.
+    return attrs.evolve(before, tokens=known, tokens_exact=not drops and not any(c.bundle.uncounted for c in gone))
 
 
 def _exclusions(changes: list[Change]) -> tuple[Exclusion, ...]:
@@ -158,10 +162,16 @@ def _prefix(index: MessageIndex, first: int | None) -> int:
     return sum(count or 0 for count, bundle in zip(ahead, ledger.grouping.of, strict=False) if bundle.included)
 
 
-def _bound(index: MessageIndex, first: int | None) -> tuple[int, ...]:
-    """Positions of kept messages whose signed reasoning is now behind a change."""
-    if first is None:
-        return ()
+def _reasoning(index: MessageIndex, first: int | None) -> dict[str, Any]:
+    """What became of signed reasoning in kept messages behind the first change."""
     ledger = index._ledger
-    behind = range(first, len(ledger.views))
-    return tuple(p for p in behind if ledger.grouping.of[p].included and ledger.views[p].signed)
+    first = min((place for place in (first, ledger.repaired_from) if place is not None), default=None)
+    if first is None:
+        return {}
+    signed = [p for p in range(first, len(ledger.views)) if ledger.grouping.of[p].included and ledger.views[p].signed]
+    bound = tuple(position for position in signed if not ledger.lost_reasoning(position))
+    return {
+        "bound_reasoning": bound,
+        "dropped_reasoning": tuple(position for position in signed if ledger.lost_reasoning(position)),
+        "request_options": index.format.request_options if bound else {},
+    }

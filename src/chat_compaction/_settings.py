@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from ._text import shown
-from ._validators import a_bool, non_negative, refuse_async
+from ._validators import a_bool, non_negative, one_of, refuse_async
 from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
 from .formats import Format, Message, PartKind, resolve_format
 from .formats._base import get, is_object
 
+BoundReasoning = Literal["keep", "drop"]
+BOUND_REASONING = ("keep", "drop")
 _TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT)
 
 
@@ -36,6 +38,8 @@ class Pins:
 
 
 def _pins_of(pinned: Any) -> Pins:
+    if isinstance(pinned, Pins):
+        return pinned
     if pinned is None or callable(pinned):
         refuse_async("pinned", pinned)
         return Pins(pinned)
@@ -54,13 +58,17 @@ def _pins_of(pinned: Any) -> Pins:
 
 
 def _cache_of(counter: Any) -> CountCache:
-    return CountCache(resolve_counter(counter))
+    return counter if isinstance(counter, CountCache) else CountCache(resolve_counter(counter))
 
 
-def _costs_of(costs: MediaCosts | None) -> MediaCosts:
+def _format_of(format: str | Format | None) -> Format | None:
+    return None if format is None else resolve_format(format)
+
+
+def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
     if not isinstance(costs, MediaCosts | None):
         raise TypeError(f"media_costs must be a MediaCosts, got {shown(costs)}")
-    return costs or MediaCosts()
+    return costs
 
 
 @attrs.frozen
@@ -71,12 +79,18 @@ class IndexSettings:
     """
 
     counts: CountCache = attrs.field(converter=_cache_of)
-    format: Format | None = attrs.field(converter=resolve_format)
+    format: Format | None = attrs.field(converter=_format_of)
     pins: Pins = attrs.field(converter=_pins_of)
     reserved: int = attrs.field(default=0, validator=non_negative)
     pending_turns: int = attrs.field(default=1, validator=non_negative)
-    media_costs: MediaCosts = attrs.field(default=None, converter=_costs_of)
+    media_costs: MediaCosts | None = attrs.field(default=None, converter=_costs_of)
     validate: bool = attrs.field(default=False, validator=a_bool)
+    bound_reasoning: BoundReasoning = attrs.field(default="keep", validator=one_of(BOUND_REASONING))
+
+    @property
+    def drops_reasoning(self) -> bool:
+        """Whether a message behind a change is sent without its reasoning."""
+        return self.bound_reasoning == "drop"
 
     @property
     def counter(self) -> Counter:
@@ -90,8 +104,9 @@ class IndexSettings:
         texts = [text for part in message.parts for text in (part.name, part.text) if text]
         return [message.name, *texts] if message.name else texts
 
-    def flat(self, message: Message, overhead: int) -> int:
+    def flat(self, message: Message, format: Format) -> int:
         """The tokens of a message that are not counted in its text: its frame, its media."""
         if not framing_of(self.counter):
             return 0
-        return overhead + sum(self.media_costs.cost(kind) for part in message.parts for kind in part.flat)
+        costs = self.media_costs or format.media_costs
+        return format.overhead + sum(costs.cost(media) for part in message.parts for media in part.media)

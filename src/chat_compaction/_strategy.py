@@ -220,6 +220,8 @@ class CompactionStrategy(ABC):
         elif core is not None and not isinstance(core, bool):  # ``return self.evict(...)`` is natural.
             raise StrategyError(f"{type(self).__name__}.compact_core must {_core_hint(core)}")
         ledger.settle()
+        if index._settings.validate:
+            index._conversation.check_rules()
         return reporter.completed(before, more=any(ledger.free(ledger.protected)))
 
 

@@ -1,45 +1,135 @@
 """What a format is, and the few helpers that readers share.
 
 A format is one module with one class: it reads a message of the caller's (a dict as sent over the
-wire, or an SDK's own object, or a mixture) into our :class:`~chat_compaction.formats.Message`, and
-says which rules the provider holds a list to. It never changes what it reads.
+wire, or an SDK's own object, or a mixture) into our :class:`~chat_compaction.formats.Message`, names the
+rules that the provider holds a list to, and where a history is to be repaired writes a changed copy of a
+message. It never changes what it reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, Protocol
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from typing import Any, ClassVar, Self
+
+import attrs
 
 from .._errors import MessageError
 from .._messages import Message, Role
 from .._text import shown
+from ..counters import MediaCosts
+from .rules import DuplicateResult, OrphanResult, Rule, UnansweredCall
 
 Place = tuple[Any, ...]
 """Where a value stands: the position of its message, then keys and numbers, the outermost first."""
 
+PAIRS: tuple[Rule, ...] = (OrphanResult(), DuplicateResult(), UnansweredCall())
+"""What every provider asks of calls and results."""
 
-class Format(Protocol):
-    """How to read one kind of message, and what its provider asks of a list.
+
+def _rules(rules: object) -> tuple[Rule, ...]:
+    if not isinstance(rules, Sequence) or not all(isinstance(rule, Rule) for rule in rules):
+        raise TypeError(f"rules must be a list of rules of chat_compaction.formats.rules, got {rules!r}")
+    return tuple(rules)
+
+
+@attrs.frozen(repr=False)
+class Format(ABC):
+    """How to read one kind of message, and what its provider asks of a list. Subclass it for one of your own.
 
     ``name`` is the same in code, on the command line and in the docs. ``overhead`` is the tokens a
-    message costs beyond its text (rule C1). ``first_user`` says that the first message that is
-    not a system message must be a user's (rule K7).
+    message costs beyond its text (rule C1). ``runs``: messages of the assistant in a row are one
+    response, and stay or leave together (rule G2). ``media_costs`` is how the provider counts what
+    has no text, unless the caller says otherwise. ``complete``: the list holds every call that its results
+    answer; None asks each list whether it does. ``request_options`` are what a request sets so that
+    reasoning bound to what is gone is dropped, not refused.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
+    overhead: ClassVar[int] = 0
+    runs: ClassVar[bool] = False
+    default_rules: ClassVar[tuple[Rule, ...]] = PAIRS
+    media_costs: ClassVar[MediaCosts] = MediaCosts()
+    request_options: ClassVar[Mapping[str, Any]] = {}
 
-    @property
-    def overhead(self) -> int: ...
+    rules: tuple[Rule, ...] = attrs.field(kw_only=True, converter=_rules)
+    complete: bool | None = attrs.field(default=True, kw_only=True)
 
-    @property
-    def first_user(self) -> bool: ...
+    @rules.default
+    def _default_rules(self) -> tuple[Rule, ...]:
+        return type(self).default_rules
 
+    def __repr__(self) -> str:
+        defaults = {"rules": type(self).default_rules}
+        fields = [field for field in attrs.fields(type(self)) if field.init]
+        given = [(field.name, getattr(self, field.name), defaults.get(field.name, field.default)) for field in fields]
+        return f"{type(self).__name__}({', '.join(f'{n}={value!r}' for n, value, usual in given if value != usual)})"
+
+    @abstractmethod
     def read(self, raw: Any, position: int) -> Message:
         """Our view of one message; raises :class:`~chat_compaction.MessageError` at ``position``."""
 
     def claims(self, raw: Any) -> bool:
         """Whether the message can only be of this format; an exception counts as no."""
+        return False
+
+    # -- rules ---------------------------------------------------------------------------------
+
+    def with_rules(self, *rules: Rule) -> Self:
+        """This format with more rules; one of a class that is there already takes its place."""
+        kinds = {type(rule) for rule in rules}
+        return attrs.evolve(self, rules=(*(rule for rule in self.rules if type(rule) not in kinds), *rules))
+
+    def without_rules(self, *names: str) -> Self:
+        """This format without the rules of these names."""
+        known = {rule.name for rule in self.rules}
+        for name in names:
+            if name not in known:
+                raise ValueError(f"names must be of rules of {self.name!r} ({', '.join(sorted(known))}), got {name!r}")
+        return attrs.evolve(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
+
+    # -- writing, for repairs and for dropped reasoning ----------------------------------------
+
+    def without(self, raw: Any, parts: Collection[int]) -> Any | None:
+        """A copy of a message without these parts, by their number in :attr:`Message.parts`; None if nothing is left.
+
+        By default a message leaves whole.
+        """
+        return None
+
+    def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
+        """A copy of a message whose call or result of this number has another id; None where it can't be written."""
+        return None
+
+    def reordered(self, raw: Any, order: Sequence[int]) -> Any | None:
+        """A copy of a message with its parts in another order, by their numbers; None where it can't be written."""
+        return None
+
+    def joined(self, first: Any, second: Any) -> Any | None:
+        """One message that holds what these two hold; None where it can't be written."""
+        return None
+
+
+# -- writing what the caller gave, changed -------------------------------------------------------
+
+
+def changed(raw: Any, **fields: Any) -> Any:
+    """A copy of a dict or of an SDK's object with other fields."""
+    if isinstance(raw, MAPPINGS):
+        return {**raw, **fields}
+    if hasattr(raw, "model_copy"):  # Pydantic's.
+        return raw.model_copy(update=fields)
+    twin = copy.copy(raw)
+    for key, value in fields.items():
+        setattr(twin, key, value)
+    return twin
+
+
+def cut_list(raw: Any, key: str, dropped: Collection[int]) -> Any | None:
+    """A copy of a message whose list ``key`` is without these items; None if nothing is left."""
+    kept = [item for number, item in enumerate(get(raw, key)) if number not in dropped]
+    return changed(raw, **{key: kept}) if kept else None
 
 
 # -- looking at what the caller gave -------------------------------------------------------------

@@ -1,0 +1,144 @@
+"""Pairing: which result answers which call (rules G2 and G4).
+
+By id and occurrence, at any distance; where a call or its result has no id, by order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from ._messages import Message, Part, PartKind, Role, Tie, TieKind
+
+_OpenAt = dict[int, dict[int, "Call"]]
+"""Calls by position and part."""
+
+
+@attrs.frozen(eq=False)
+class Call:
+    """A call, or a reference that may be one: where it stands, and what it is called."""
+
+    position: int
+    part: int
+    call_id: str | None
+    name: str
+    reference: bool
+
+
+@attrs.define(eq=False)
+class Pairing:
+    """The calls of one conversation that wait for a result, as its messages come one by one."""
+
+    length: int = attrs.field(init=False, default=0)
+    _open: dict[str, list[Call]] = attrs.field(init=False, factory=dict)
+    """By call id, the calls that wait, oldest first."""
+    _open_at: _OpenAt = attrs.field(init=False, factory=dict)
+    """By position and part, the calls and references that wait."""
+    _unnamed_at: _OpenAt = attrs.field(init=False, factory=dict)
+    """Those of them that a result of any id may answer: calls without an id, and references."""
+    _newest_call: dict[str, int] = attrs.field(init=False, factory=dict)
+    _speakers: list[Role] = attrs.field(init=False, factory=list)
+    """For each position, who speaks; a tool speaks for the user."""
+    _without_result: list[int] = attrs.field(init=False, factory=list)
+    """For each position, how many messages up to there hold no result."""
+    _said: list[int] = attrs.field(init=False, factory=list)
+    """For each position, how many of those are not the assistant's."""
+    _changes: list[int] = attrs.field(init=False, factory=list)
+    """For each position, how often the speaker changed up to there."""
+
+    def take(self, message: Message) -> list[Tie]:
+        """Tie the results of the next message to their calls; also what is odd about its calls and results.
+
+        A result belongs to the newest earlier call of its id that is still open, be it in the same
+        message; else to the newest call of its id, as a second result.
+        """
+        self._count(message)
+        ties = [tie for number, part in enumerate(message.parts) if (tie := self._tie(number, part)) is not None]
+        self.length += 1
+        return ties
+
+    def waits(self, position: int) -> bool:
+        """Whether a call of this message waits for its result."""
+        return any(not call.reference for call in self._open_at.get(position, {}).values())
+
+    def open(self) -> Iterator[Tie]:
+        """The calls that have no result so far."""
+        for calls in self._open_at.values():
+            for call in calls.values():
+                if not call.reference:
+                    yield Tie(TieKind.OPEN, call.call_id or call.name, call.position, None, call.part)
+
+    def _count(self, message: Message) -> None:
+        without, said, changes = self._without_result, self._said, self._changes
+        silent = not message.answers
+        without.append((without[-1] if without else 0) + silent)
+        said.append((said[-1] if said else 0) + (silent and message.role is not Role.ASSISTANT))
+        speaker = Role.USER if message.role is Role.TOOL else message.role
+        changes.append(changes[-1] + (speaker is not self._speakers[-1]) if changes else 0)
+        self._speakers.append(speaker)
+
+    def _tie(self, number: int, part: Part) -> Tie | None:
+        if part.kind is PartKind.TOOL_RESULT:
+            return self._tie_result(number, part)
+        if part.kind is PartKind.TOOL_CALL or part.kind is PartKind.REFERENCE:
+            return self._note_call(number, part)
+        return None
+
+    def _note_call(self, number: int, part: Part) -> Tie | None:
+        call_id, reference = part.call_id, part.kind is PartKind.REFERENCE
+        call = Call(self.length, number, call_id, part.name, reference)
+        self._open_at.setdefault(self.length, {})[number] = call
+        if reference or call_id is None:
+            self._unnamed_at.setdefault(self.length, {})[number] = call
+            return None
+        self._open.setdefault(call_id, []).append(call)
+        repeated = call_id in self._newest_call
+        self._newest_call[call_id] = self.length
+        return Tie(TieKind.REPEATED, call_id, self.length, None, number) if repeated else None
+
+    def _tie_result(self, number: int, part: Part) -> Tie:
+        position, call_id, known_as = self.length, part.call_id, part.call_id or part.name
+        if call_id is None:
+            call = _next_in(self._open_at, part.name)
+        elif call_id in self._open:
+            call = self._open[call_id][-1]
+        elif call_id in self._newest_call:
+            return Tie(TieKind.SECOND, known_as, self._newest_call[call_id], position, number)
+        else:
+            call = _next_in(self._unnamed_at, part.name)
+        if call is None:
+            return Tie(TieKind.ORPHAN, known_as, None, position, number)
+        self._close(call)
+        between, said, turns = (
+            counts[position] - counts[call.position] for counts in (self._without_result, self._said, self._changes)
+        )
+        same_side = self._speakers[position] is self._speakers[call.position]
+        return Tie(TieKind.ANSWER, known_as, call.position, position, number, between, said, turns, same_side)
+
+    def _close(self, call: Call) -> None:
+        _take(self._open_at, call)
+        if call.reference or call.call_id is None:
+            _take(self._unnamed_at, call)
+            return
+        calls = self._open[call.call_id]
+        if calls[-1] is call:
+            calls.pop()
+        else:  # Its result came without an id.
+            calls.remove(call)
+        if not calls:
+            del self._open[call.call_id]
+
+
+def _next_in(open_at: _OpenAt, name: str) -> Call | None:
+    """The first call that waits in the newest message where one does; one of the same name, if there is any."""
+    for position in reversed(open_at):
+        calls = open_at[position].values()
+        return next((call for call in calls if name and call.name == name), next(iter(calls)))
+    return None
+
+
+def _take(open_at: _OpenAt, call: Call) -> None:
+    del open_at[call.position][call.part]
+    if not open_at[call.position]:
+        del open_at[call.position]
