@@ -29,7 +29,7 @@ from ._factories import (
     tool_groups_exceed,
     turns_exceed,
 )
-from ._groups import GroupKind, MessageGroup, Problem
+from ._groups import GroupKind, MessageGroup, Problem, Repair
 from ._index import IndexSnapshot, MessageIndex
 from ._predicate_parser import parse_predicate
 from ._predicates import (
@@ -48,6 +48,7 @@ from ._predicates import (
     turns,
 )
 from ._reducer import ChatReducer, as_chat_reducer
+from ._repair import Repaired, repair
 from ._report import Blocker, CompactionReport, Exclusion
 from ._strategy import CompactionStrategy
 from .counters import (
@@ -89,6 +90,8 @@ __all__ = [
     "Problem",
     "ProtectedGroupError",
     "ReducerStrategy",
+    "Repair",
+    "Repaired",
     "SessionError",
     "StrategyError",
     "TokenBudgetStrategy",
@@ -110,6 +113,7 @@ __all__ = [
     "never",
     "parse_predicate",
     "predicate",
+    "repair",
     "testing",
     "tokens",
     "tokens_below",

@@ -12,17 +12,46 @@ import attrs
 from ._errors import ContextOverflowError, InvalidHistoryError
 from ._index import MessageIndex
 from ._reader import checked_list
+from ._repair import Repaired, repair_read
 from ._report import CompactionReport
-from ._settings import IndexSettings
+from ._settings import BoundReasoning, IndexSettings
 from ._strategy import ON_OVERFLOW, CompactionStrategy, OnOverflow
 from ._text import shown
 from ._validators import check_choice
 from .counters import Counter, MediaCosts
 from .formats import Format
-from .instrumentation import Hook, check_hooks
+from .instrumentation import Hook, check_hooks, emit
 
-OnInvalid = Literal["keep", "raise"]
+OnInvalid = Literal["keep", "repair", "raise"]
+_ON_INVALID = ("keep", "repair", "raise")
 _MOST_INDEXES = 8
+
+
+@attrs.frozen
+class _Work:
+    """What a call works on: an index of the history, or of what a repair made of it."""
+
+    index: MessageIndex
+    repaired: Repaired | None = None
+
+    def told(self, report: CompactionReport) -> CompactionReport:
+        """The report in positions of the caller's list."""
+        return report if self.repaired is None else self.repaired.in_callers_list(report)
+
+    def hooks(self, hooks: Sequence[Hook] | None) -> Sequence[Hook] | None:
+        """The hooks, which get that report, too."""
+        if self.repaired is None or hooks == ():
+            return hooks
+        return (lambda report: emit(self.told(report), hooks),)
+
+
+def _repaired(index: MessageIndex) -> _Work:
+    ledger, settings = index._ledger, attrs.evolve(index._settings, format=index.format)
+    repaired = repair_read(index._conversation.raw, ledger.views, ledger.pins, index.format, settings)
+    mended = MessageIndex(repaired.messages, settings)
+    mended._ledger.repaired_from = repaired.first_changed
+    mended._ledger.see_changes()
+    return _Work(mended, repaired)
 
 
 @attrs.define(eq=False)
@@ -63,22 +92,25 @@ class ChatReducer:
 
     def reduce_with_report(self, history: Sequence[Any]) -> tuple[list[Any], CompactionReport]:
         """The messages to send, and what was done."""
-        with self._index(history) as index:
-            report = self.strategy.compact(index, on_overflow=self.on_overflow, hooks=self.hooks)
-            return self._result(index, report)
+        with self._work(history) as work:
+            report = self.strategy.compact(work.index, on_overflow=self.on_overflow, hooks=work.hooks(self.hooks))
+            return self._result(work, report)
 
     async def areduce_with_report(self, history: Sequence[Any]) -> tuple[list[Any], CompactionReport]:
         """:meth:`reduce_with_report` for async code."""
-        with self._index(history) as index:
-            report = await self.strategy.acompact(index, on_overflow=self.on_overflow, hooks=self.hooks)
-            return self._result(index, report)
+        with self._work(history) as work:
+            report = await self.strategy.acompact(
+                work.index, on_overflow=self.on_overflow, hooks=work.hooks(self.hooks)
+            )
+            return self._result(work, report)
 
-    def _result(self, index: MessageIndex, report: CompactionReport) -> tuple[list[Any], CompactionReport]:
+    def _result(self, work: _Work, report: CompactionReport) -> tuple[list[Any], CompactionReport]:
+        report = work.told(report)
         self.last_report = report
-        return index.included_messages(), report
+        return work.index.included_messages(), report
 
     @contextmanager
-    def _index(self, history: Sequence[Any]) -> Iterator[MessageIndex]:
+    def _work(self, history: Sequence[Any]) -> Iterator[_Work]:
         """An index of the history that nobody else has meanwhile, with everything included."""
         checked_list(history, "history")
         index = self._taken(history)
@@ -89,11 +121,14 @@ class ChatReducer:
             index.update(history)
         if self.on_invalid == "raise" and index.problems:
             raise InvalidHistoryError(index.problems)
+        work = _repaired(index) if self.on_invalid == "repair" and index.problems else _Work(index)
         try:
-            yield index
+            yield work
         except ContextOverflowError as overflow:
-            self.last_report = overflow.report
-            raise
+            self.last_report = work.told(overflow.report)
+            if work.repaired is None:
+                raise
+            raise ContextOverflowError(self.last_report) from overflow
         with self._lock:
             # One that failed is not put back: it is made anew where it is needed again.
             self._indexes = [index, *self._indexes[: _MOST_INDEXES - 1]]
@@ -119,12 +154,14 @@ def as_chat_reducer(
     hooks: Sequence[Hook] | None = None,
     pending_turns: int = 1,
     media_costs: MediaCosts | None = None,
+    bound_reasoning: BoundReasoning = "keep",
     validate: bool = False,
 ) -> ChatReducer:
     """Turn any strategy into a reducer that can be called on a list of messages.
 
-    The arguments are those of :meth:`MessageIndex.from_messages`, and: ``on_invalid="raise"`` raises
-    :class:`InvalidHistoryError` for a history that breaks a rule already, where ``"keep"`` reports it;
+    The arguments are those of :meth:`MessageIndex.from_messages`, and: ``on_invalid`` for a history that breaks a
+    rule already: ``"keep"`` reports it, ``"repair"`` mends it first and reports what was done
+    (:func:`chat_compaction.formats.repair`), ``"raise"`` raises :class:`InvalidHistoryError`;
     ``on_overflow="raise"`` raises :class:`ContextOverflowError` where the report would say ``fits=False``;
     ``hooks`` get the report of every call (None: log through structlog; ``()``: none).
 
@@ -135,8 +172,8 @@ def as_chat_reducer(
     """
     if not isinstance(strategy, CompactionStrategy):
         raise TypeError(f"strategy must be a CompactionStrategy, got {shown(strategy)}")
-    check_choice("on_invalid", on_invalid, ("keep", "raise"))
+    check_choice("on_invalid", on_invalid, _ON_INVALID)
     check_choice("on_overflow", on_overflow, ON_OVERFLOW)
     check_hooks(hooks)
-    settings = IndexSettings(counter, format, pinned, reserved, pending_turns, media_costs, validate)
+    settings = IndexSettings(counter, format, pinned, reserved, pending_turns, media_costs, validate, bound_reasoning)
     return ChatReducer(strategy, settings, on_invalid, on_overflow, hooks)
