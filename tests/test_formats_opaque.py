@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_compaction.formats import Part, PartKind
+from chat_compaction.formats import Media, Part, PartKind
 from chat_compaction.formats._opaque import json_text, opaque
 
 BASE64 = "iVBORw0KGgo+/" * 400 + "=="
@@ -28,7 +28,7 @@ class Model(pydantic.BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("raw", "text", "flat"),
+    ("raw", "text", "kinds"),
     [
         ({"type": "x"}, "", ()),
         ({"type": "x", "words": "é\n", "n": 1.5, "yes": True, "none": None}, '{"words":"é\\n","n":1.5,"yes":true}', ()),
@@ -65,10 +65,10 @@ class Model(pydantic.BaseModel):
         ({"when": datetime.date(2026, 1, 2), "pair": (1, 2)}, '{"when":"2026-01-02","pair":[1,2]}', ()),
     ],
 )
-def test_opaque_parts(raw: Any, text: str | None, flat: tuple[str, ...]) -> None:
+def test_opaque_parts(raw: Any, text: str | None, kinds: tuple[str, ...]) -> None:
     """C1: text, numbers and keys count as JSON; media and what is encrypted flat, wherever it stands."""
     kept = '{"words":"a","extra":[{"inner":{}}]}' if text is None else text
-    assert opaque(raw) == Part(PartKind.OPAQUE, kept, flat=flat)
+    assert opaque(raw) == Part(PartKind.OPAQUE, kept, media=tuple(map(Media, kinds)))
 
 
 def _nested(depth: int) -> dict[str, Any]:
@@ -131,4 +131,4 @@ def test_no_base64_counts_by_its_length(fields: dict[str, Any], data: bytes) -> 
     encoded = base64.b64encode(data).decode()
     plain, loaded = opaque(fields), opaque({**fields, "payload": encoded, "url": f"data:image/png;base64,{encoded}"})
     assert loaded.text == opaque({k: v for k, v in fields.items() if k not in ("payload", "url")}).text
-    assert sorted(loaded.flat) == sorted([*plain.flat, "other", "image"])
+    assert sorted(media.kind for media in loaded.media) == sorted([*(m.kind for m in plain.media), "other", "image"])

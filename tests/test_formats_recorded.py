@@ -1,4 +1,4 @@
-"""Every recorded session of both formats: all that was said counts, and nothing but that."""
+"""Every recorded session: all that was said counts, and nothing but that; messages come back as they were."""
 
 import copy
 import json
@@ -13,6 +13,9 @@ from openai.types.chat import ChatCompletionMessage
 import chat_compaction as cc
 from chat_compaction.formats import FORMATS, Message
 from tests._shared import load_session, recorded_sessions
+
+# What counts in the other formats is tested where they are.
+BOTH = ("openai_chat", "anthropic")
 
 # Fields of recorded messages that hold text for the model, by the format's documentation; taken without a reader.
 SPOKEN = {"content", "text", "thinking", "reasoning_content", "reasoning", "name", "tool_name", "arguments", "stdout"}
@@ -71,7 +74,7 @@ def _in_json(line: str) -> Iterator[str]:
         return
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", BOTH)
 def test_all_that_was_said_counts(format: str) -> None:
     """C1: each text of each message is in what a counter sees, and no base64: media and the like count flat."""
     for path in recorded_sessions(format):
@@ -79,12 +82,13 @@ def test_all_that_was_said_counts(format: str) -> None:
             view = FORMATS[format].read(raw, position)
             seen, said = counted(view), list(spoken(raw))
             assert [text for text in said if text not in seen] == [], (path.name, position)
-            assert sum(len(part.flat) for part in view.parts) == flat_in(raw.get("content")), (path.name, position)
+            assert sum(len(part.media) for part in view.parts) == flat_in(raw.get("content")), (path.name, position)
             # Beside what was said there is little: the names and braces of JSON.
             assert len(seen) <= 3 * sum(map(len, said)) + 30 * str(raw).count("':"), (path.name, position)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+# Nobody recorded a session of Mistral's.
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "mistral"])
 def test_messages_are_given_back_as_they_were(format: str) -> None:
     """K8: reading and projecting a recorded session changes nothing and copies nothing."""
     for path in recorded_sessions(format):
@@ -99,7 +103,7 @@ def _sdk_message(format: str, raw: dict[str, Any]) -> Any:
     return ChatCompletionMessage.construct(**raw) if format == "openai_chat" else BetaMessage.construct(**raw)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", BOTH)
 def test_the_sdks_objects_read_alike(format: str) -> None:
     """What a model answered in a recorded session is one view as a dict, as the SDK's object and as its dump."""
     read = FORMATS[format].read
@@ -116,7 +120,7 @@ def test_the_folders_hold_what_these_tests_rest_on(shared_dir: Path) -> None:
     assert shared_dir.is_dir()
     kinds = {
         block["type"]
-        for format in FORMATS
+        for format in BOTH
         for path in recorded_sessions(format)
         for raw in load_session(path)
         for block in raw.get("content") or ()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 
 import chat_compaction as cc
-from chat_compaction.formats import FORMATS, AnthropicFormat, OpenAIChatFormat, Part, PartKind
+from chat_compaction.formats import FORMATS, AnthropicFormat, Media, OpenAIChatFormat, Part, PartKind
 
 BASE64 = "iVBORw0KGgo" * 400
 FUNCTION = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
@@ -101,7 +101,7 @@ def test_a_block_newer_than_the_package_is_silent() -> None:
     block = ANTHROPIC["newer than the package"]
     message = AnthropicMessage.construct(None, role="assistant", content=[block])
     (part,) = AnthropicFormat().read(message, 0).parts
-    assert part == Part(PartKind.OPAQUE, '{"payload":{"b":"words"}}', flat=("other",))
+    assert part == Part(PartKind.OPAQUE, '{"payload":{"b":"words"}}', media=(Media("other"),))
 
 
 def test_a_loop_with_sdk_objects() -> None:

@@ -6,27 +6,60 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._errors import FormatError
-from .._messages import Message, Part, PartKind, Role
+from .._messages import Media, Message, Part, PartKind, Role
+from . import rules
 from ._base import Format
+from ._sessions import Session, read_session
 from .anthropic import AnthropicFormat
+from .bedrock_converse import BedrockConverseFormat
+from .gemini import GeminiFormat
+from .gemini_cli import GeminiCLIFormat
+from .langchain import LangChainFormat
+from .mistral import MistralFormat
 from .openai_chat import OpenAIChatFormat
+from .openai_responses import OpenAIResponsesFormat
+from .pi_session import PiSessionFormat
+from .sharegpt import ShareGPTFormat
 
 __all__ = [
     "FORMATS",
     "AnthropicFormat",
+    "BedrockConverseFormat",
     "Format",
+    "GeminiCLIFormat",
+    "GeminiFormat",
+    "LangChainFormat",
+    "Media",
     "Message",
+    "MistralFormat",
     "OpenAIChatFormat",
+    "OpenAIResponsesFormat",
     "Part",
     "PartKind",
+    "PiSessionFormat",
     "Role",
+    "Session",
+    "ShareGPTFormat",
     "detect",
+    "read_session",
     "resolve_format",
+    "rules",
 ]
 
-_ALL: tuple[Format, ...] = (OpenAIChatFormat(), AnthropicFormat())
+_ALL: tuple[Format, ...] = (
+    LangChainFormat(),
+    PiSessionFormat(),
+    GeminiCLIFormat(),
+    ShareGPTFormat(),
+    MistralFormat(),
+    OpenAIChatFormat(),
+    OpenAIResponsesFormat(),
+    AnthropicFormat(),
+    GeminiFormat(),
+    BedrockConverseFormat(),
+)
 FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
-"""The formats by name, in the order in which detection asks them."""
+"""The formats by name, in the order in which detection asks them: what only few messages can be comes first."""
 
 
 def detect(messages: Iterable[Any]) -> Format | None:
@@ -51,8 +84,7 @@ def _claims(candidate: Format, message: Any) -> bool:
 def resolve_format(format: str | Format) -> Format | None:
     """The format for a ``format=`` argument: a name, a format of your own, or None for ``"auto"``."""
     if not isinstance(format, str):
-        fields = ("name", "overhead", "first_user", "read", "claims")
-        if not isinstance(format, type) and all(hasattr(format, field) for field in fields):
+        if isinstance(format, Format):
             return format
         raise TypeError(f"format must be 'auto', a name or a Format, got {format!r}")
     if format == "auto":

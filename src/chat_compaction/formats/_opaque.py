@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._messages import Part, PartKind
+from .._messages import Media, Part, PartKind
 from ._base import MAPPINGS
 
 # Fields that are no text for the model: ids, framing, caching, citations (never billed), signatures.
@@ -32,12 +32,12 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{76}\r?\n)*[A-Za-z0-9+/_-]+=*\s*")  # I
 
 def opaque(raw: Any) -> Part:
     """A part of unknown type; what nests deeper than the interpreter goes, or in a circle, counts nothing."""
-    flat: list[str] = []
+    media: list[Media] = []
     try:
-        kept = _legible(raw, flat)
+        kept = _legible(raw, media)
     except RecursionError:
         return Part(PartKind.OPAQUE)
-    return Part(PartKind.OPAQUE, json_text(kept or None), flat=tuple(flat))
+    return Part(PartKind.OPAQUE, json_text(kept or None), media=tuple(media))
 
 
 def json_text(value: Any) -> str:
@@ -64,22 +64,22 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
 
 
-def _legible(value: Any, flat: list[str]) -> Any:
-    """The value with what is text in it, or None; what is counted flat is appended to ``flat``."""
+def _legible(value: Any, media: list[Media]) -> Any:
+    """The value with what is text in it, or None; what is counted flat is appended to ``media``."""
     if isinstance(value, str | bytes):
         kind = _media_kind(value)
         if kind is None:
             return value
-        flat.append(kind)
+        media.append(Media(kind))
         return None
     if isinstance(value, MAPPINGS):
-        flat.extend("encrypted_reasoning" for key in value if key in _ENCRYPTED and value[key])
+        media.extend(Media("encrypted_reasoning") for key in value if key in _ENCRYPTED and value[key])
         sent = {k: v for k, v in value.items() if k not in _UNSENT and k not in _ENCRYPTED}
-        kept = {k: v if k in _TEXT and isinstance(v, str) else _legible(v, flat) for k, v in sent.items()}
+        kept = {k: v if k in _TEXT and isinstance(v, str) else _legible(v, media) for k, v in sent.items()}
         return {k: v for k, v in kept.items() if v is not None}
     if isinstance(value, list | tuple):
-        return [kept for item in value if (kept := _legible(item, flat)) is not None]
-    return _legible(_plain(value), flat) if hasattr(value, "model_dump") else value
+        return [kept for item in value if (kept := _legible(item, media)) is not None]
+    return _legible(_plain(value), media) if hasattr(value, "model_dump") else value
 
 
 def _media_kind(value: str | bytes) -> str | None:

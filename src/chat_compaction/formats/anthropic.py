@@ -10,14 +10,19 @@ Anthropic does not publish the frame of a message; 4 tokens are our estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
 
-from .._messages import Message, Part, PartKind, Role
+from .._messages import Media, Message, Part, PartKind, Role
+from ..counters import AnthropicMediaCosts, MediaCosts
 from ._base import (
+    PAIRS,
+    Format,
     Place,
+    changed,
+    cut_list,
     get,
     identity,
     is_list,
@@ -29,25 +34,47 @@ from ._base import (
     role_of,
     string,
 )
+from ._media import media
 from ._opaque import json_text, opaque
+from ._parts import merged
+from .rules import EmptyContent, FirstUser, NotAdjacent, RepeatedId, ResultsFirst, Rule, SystemPlace
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
 _MEDIA = frozenset({"image", "document"})
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-_OWN_BLOCKS = frozenset({"redacted_thinking", "search_result", "container_upload", "compaction"}) | _CALLS
+_OWN_BLOCKS = _CALLS | {"redacted_thinking", "search_result", "container_upload", "compaction"}
+_OWN_BLOCKS |= {"tool_addition", "tool_removal", "fallback"}
+
+
+def _is_compaction(content: Any) -> bool:
+    """Whether a message holds what the provider made of older messages, and nothing else."""
+    return bool(content) and is_list(content) and all(kind_of(block) == "compaction" for block in content)
 
 
 def _is_result(kind: str) -> bool:
     return kind == "tool_result" or kind.endswith("_tool_result")
 
 
-@attrs.frozen
-class AnthropicFormat:
+@attrs.frozen(repr=False)
+class AnthropicFormat(Format):
     """Messages of Anthropic's Messages API."""
 
     name: ClassVar[str] = "anthropic"
     overhead: ClassVar[int] = 4
-    first_user: ClassVar[bool] = True
+    media_costs: ClassVar[MediaCosts] = AnthropicMediaCosts()
+    default_rules: ClassVar[tuple[Rule, ...]] = (
+        *PAIRS,
+        NotAdjacent(turns=1),
+        RepeatedId(),
+        FirstUser(),
+        SystemPlace(),
+        ResultsFirst(),
+        EmptyContent(spaces="alone"),
+    )
+    request_options: ClassVar[Mapping[str, Any]] = {
+        "thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}},
+        "betas": ["thinking-binding-controls-2026-08-01"],
+    }
 
     def claims(self, raw: Any) -> bool:
         """A block type that only this format has; or an ``anthropic`` object, alone or in the content."""
@@ -72,7 +99,45 @@ class AnthropicFormat:
         if isinstance(content, str):
             return Message(role, (Part(PartKind.TEXT, content),) if content else ())
         blocks = items(content, here, "content", "a string or a list")
-        return Message(role, tuple([self._part(part_kind(block, at, self.name), block, at) for block, at in blocks]))
+        parts = [self._part(part_kind(block, at, self.name), block, at) for block, at in blocks]
+        if not parts and role is Role.SYSTEM and get(raw, "output_config"):
+            parts = [Part(PartKind.OPAQUE)]  # It sets the effort from here on, and says nothing.
+        if _is_compaction(content):
+            role = Role.SYSTEM  # It stands for all that was ahead of it, so it never leaves.
+        return Message(role, tuple(parts))
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def without(self, raw: Any, parts: Collection[int]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        if is_list(get(raw, "content")):
+            return cut_list(raw, "content", parts)
+        return None if parts else changed(raw)
+
+    def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; the ids of Anthropic's own tools can't be chosen."""
+        blocks = list(get(raw, "content"))
+        key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(kind_of(blocks[part]))
+        if key is None:
+            return None
+        blocks[part] = changed(blocks[part], **{key: call_id})
+        return changed(raw, content=blocks)
+
+    def reordered(self, raw: Any, order: Sequence[int]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        return changed(raw, content=[get(raw, "content")[number] for number in order])
+
+    def joined(self, first: Any, second: Any) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; a user's results come first, as the API asks."""
+        role = get(first, "role")
+        if role != get(second, "role") or role == "system":
+            return None
+        blocks = [block for raw in (first, second) for block in _blocks(get(raw, "content"))]
+        if role == "user":
+            blocks.sort(key=lambda block: not _is_result(kind_of(block)))
+        return changed(first, content=blocks)
+
+    # -- reading -------------------------------------------------------------------------------
 
     def _part(self, kind: str, block: Any, here: Place) -> Part:
         if kind == "text":
@@ -82,24 +147,24 @@ class AnthropicFormat:
             return Part(PartKind.TOOL_CALL, json_text(get(block, "input")), name, call_id)
         if _is_result(kind):
             call_id = identity(get(block, "tool_use_id"), here, "tool_use_id")
-            return _joined(PartKind.TOOL_RESULT, self._result_parts(get(block, "content"), here), call_id)
+            return merged(PartKind.TOOL_RESULT, self._result_parts(get(block, "content"), here), call_id=call_id)
         if kind == "thinking":
             return self._thinking(block, here)
         if kind == "redacted_thinking":
-            return Part(PartKind.REASONING, flat=("encrypted_reasoning",), signed=True)
+            return Part(PartKind.REASONING, media=(Media("encrypted_reasoning"),), signed=True)
         return self._media_or_opaque(kind, block, here)
 
     def _media_or_opaque(self, kind: str, block: Any, here: Place) -> Part:
         if kind == "image":
-            return Part(PartKind.MEDIA, flat=("image",))
+            return Part(PartKind.MEDIA, media=(media("image", get(block, "source")),))
         return self._document(block, here) if kind == "document" else opaque(block)
 
     def _thinking(self, block: Any, here: Place) -> Part:
         text = string(get(block, "thinking"), here, "thinking")
         signed = bool(get(block, "signature"))
         # Thinking whose display is omitted has no text; what is sent back then is the encrypted form.
-        flat = ("encrypted_reasoning",) if signed and not text else ()
-        return Part(PartKind.REASONING, text, flat=flat, signed=signed)
+        hidden = (Media("encrypted_reasoning"),) if signed and not text else ()
+        return Part(PartKind.REASONING, text, media=hidden, signed=signed)
 
     def _result_parts(self, content: Any, here: Place) -> list[Part]:
         """What a result holds: text, a list of blocks, or the one object of a server tool's result."""
@@ -129,11 +194,12 @@ class AnthropicFormat:
         elif kind_of(source) == "content":
             parts += self._result_parts(get(source, "content"), (*here, "source"))
         else:
-            parts.append(Part(PartKind.MEDIA, flat=("document",)))
-        return _joined(PartKind.MEDIA, parts)
+            parts.append(Part(PartKind.MEDIA, media=(media("document", source),)))
+        return merged(PartKind.MEDIA, parts)
 
 
-def _joined(kind: PartKind, parts: Iterable[Part], call_id: str | None = None) -> Part:
-    """One part that counts as these together."""
-    text = "\n".join([part.text for part in parts if part.text])
-    return Part(kind, text, call_id=call_id, flat=tuple([flat for part in parts for flat in part.flat]))
+def _blocks(content: Any) -> list[Any]:
+    """Content as blocks: a string is short for one block of text."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return list(content or ())

@@ -1,11 +1,14 @@
 """OpenAI chat completions: ``role`` and ``content``, calls in ``tool_calls``, results in ``tool`` messages.
 
-Reads dicts as sent and the ``openai`` package's own objects. ``developer`` is a system role. The
-deprecated ``function_call`` and its ``function`` message are a call and its result, tied by the
-function's name. Reasoning that is sent back stands under different names: ``reasoning_content``
-(DeepSeek and many servers), ``reasoning`` (Groq, OpenRouter), ``reasoning_details`` (OpenRouter),
-``thinking_blocks`` (LiteLLM); where the same is there twice, it counts once. Or it is a part of the
-content, ``thinking`` (Mistral; Claude behind a gateway).
+Reads dicts as sent and the objects of the ``openai``, ``mistralai`` and ``ollama`` packages, and what gateways and
+local servers make of the same shape. ``developer`` is a system role. The deprecated ``function_call`` and
+its ``function`` message are a call and its result, tied by the function's name. Ollama's calls have no
+id, and its results name the tool: they are tied by order and name.
+
+Reasoning that is sent back stands under different names: ``reasoning_content`` (DeepSeek, Qwen and many
+servers), ``reasoning`` (Groq, OpenRouter, vLLM), ``thinking`` (Ollama), ``reasoning_details`` (OpenRouter),
+``thinking_blocks`` (LiteLLM); where the same is there twice, it counts once. Or it is a part of the content,
+``thinking`` (Mistral; Claude behind a gateway).
 
 The overhead of 4 tokens a message is 3 for the frame and 1 for the role, from OpenAI's cookbook
 "How to count tokens with tiktoken" (2023 to 2025, models from gpt-3.5-turbo-0613 on).
@@ -13,28 +16,35 @@ The overhead of 4 tokens a message is 3 for the frame and 1 for the role, from O
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar
 
 import attrs
 
-from .._messages import Message, Part, PartKind, Role
+from .._messages import Media, Message, Part, PartKind, Role
 from .._text import shown
+from ..counters import MediaCosts, OpenAIMediaCosts
 from ._base import (
+    MAPPINGS,
+    PAIRS,
+    Format,
     Place,
+    changed,
     get,
     identity,
     is_list,
     is_object,
     items,
     kind_of,
-    module_of,
     part_kind,
     role_of,
     string,
     wrong,
 )
+from ._media import media
 from ._opaque import json_text, opaque
+from ._parts import merged
+from .rules import NotAdjacent, Rule
 
 _ROLES = {
     "system": Role.SYSTEM,
@@ -44,22 +54,37 @@ _ROLES = {
     "tool": Role.TOOL,
     "function": Role.TOOL,
 }
-_MEDIA = {"image_url": "image", "input_audio": "audio", "file": "document", "video_url": "video"}
-_OWN_ROLES = ("developer", "tool", "function")
+_MEDIA = {
+    "image_url": "image",
+    "input_audio": "audio",
+    "audio_url": "audio",
+    "file": "document",
+    "document_url": "document",
+    "video_url": "video",
+}
+_OWN_ROLES = ("tool", "function")  # OpenAI Responses has the role "developer" too.
 _OWN_KEYS = ("tool_calls", "function_call", "tool_call_id", "refusal", "reasoning_content", "reasoning_details")
+_THOUGHT_LISTS = ("reasoning_details", "thinking_blocks")
+_THOUGHT_TEXTS = ("reasoning_content", "reasoning", "thinking")
+_JOINED_LISTS = (*_THOUGHT_LISTS, "images", "tool_calls")
+_JOINED_TEXTS = (*_THOUGHT_TEXTS, "refusal")
+
+_Piece = tuple[Part, str, int | None]
+"""A part, the field that it stands in, and its number in there where that is a list."""
 
 
-@attrs.frozen
-class OpenAIChatFormat:
+@attrs.frozen(repr=False)
+class OpenAIChatFormat(Format):
     """Messages of OpenAI's chat completions API, and of the many servers that speak it."""
 
     name: ClassVar[str] = "openai_chat"
     overhead: ClassVar[int] = 4
-    first_user: ClassVar[bool] = False
+    media_costs: ClassVar[MediaCosts] = OpenAIMediaCosts()
+    default_rules: ClassVar[tuple[Rule, ...]] = (*PAIRS, NotAdjacent())
 
     def claims(self, raw: Any) -> bool:
-        """A role, a key or a part type that no other format has; or an ``openai`` object."""
-        if module_of(raw) == "openai" or get(raw, "role") in _OWN_ROLES:
+        """A role, a key or a part type that no other format has; or an ``openai`` object of the chat API."""
+        if type(raw).__module__.startswith("openai.types.chat") or get(raw, "role") in _OWN_ROLES:
             return True
         if any(get(raw, key) is not None for key in _OWN_KEYS):
             return True
@@ -70,29 +95,57 @@ class OpenAIChatFormat:
         """One message; see :class:`~chat_compaction.formats.Format`."""
         here = (position,)
         role = role_of(raw, _ROLES, here, self.name)
-        name = string(get(raw, "name"), here, "name")
-        parts = self._content(raw, here)
-        if role == "assistant":
-            parts = [*self._reasoning(raw), *parts, *self._calls(raw, here)]
-        elif role == "tool":
-            parts = [_result(parts, identity(get(raw, "tool_call_id"), here, "tool_call_id"))]
-        elif role == "function":
-            parts = [_result(parts, f"function:{identity(get(raw, 'name'), here, 'name')}")]
-        return Message(_ROLES[role], tuple(parts), name)
+        parts = tuple([part for part, _, _ in self._pieces(raw, role, here)])
+        name = string(_given(raw, "name"), here, "name")
+        if role == "tool":
+            name = name or string(_given(raw, "tool_name"), here, "tool_name")
+            call_id = self._call_id(raw, here, "tool_call_id")
+            # Without an id the name is what ties the result to its call; it is sent, and counts, once.
+            result = merged(PartKind.TOOL_RESULT, parts, name="" if call_id else name, call_id=call_id)
+            return Message(Role.TOOL, (result,), name if call_id else "")
+        if role == "function":
+            called = f"function:{identity(get(raw, 'name'), here, 'name')}"
+            parts = (merged(PartKind.TOOL_RESULT, parts, call_id=called),)
+        return Message(_ROLES[role], parts, name)
 
-    def _content(self, raw: Any, here: Place) -> list[Part]:
-        content = get(raw, "content")
+    # -- reading the pieces of a message -------------------------------------------------------
+
+    def _pieces(self, raw: Any, role: str, here: Place) -> Iterator[_Piece]:
+        """The parts of a message in the order in which they are numbered."""
+        if role == "assistant":
+            yield from self._reasoning(raw)
+        yield from self._content(raw, here)
+        if role == "assistant":
+            yield from self._calls(raw, here)
+
+    def _reasoning(self, raw: Any) -> Iterator[_Piece]:
+        for key in _THOUGHT_LISTS:
+            details = get(raw, key)
+            if is_list(details) and details:
+                yield from ((_thought(detail), key, number) for number, detail in enumerate(details))
+                return
+        for key in _THOUGHT_TEXTS:
+            text = get(raw, key)
+            if isinstance(text, str) and text:
+                yield Part(PartKind.REASONING, text), key, None
+                return
+
+    def _content(self, raw: Any, here: Place) -> Iterator[_Piece]:
+        content = _given(raw, "content")
         if isinstance(content, str):
-            parts = [Part(PartKind.TEXT, content)] if content else []
+            yield Part(PartKind.TEXT, content), "content", None
         else:
-            parts = [self._part(item, at) for item, at in items(content, here, "content", "a string or a list")]
-        refusal = string(get(raw, "refusal"), here, "refusal")
+            for number, (item, at) in enumerate(items(content, here, "content", "a string or a list")):
+                yield self._part(item, at), "content", number
+        images = get(raw, "images")
+        if is_list(images):
+            yield from ((_medium("image", image), "images", number) for number, image in enumerate(images))
+        refusal = string(_given(raw, "refusal"), here, "refusal")
         if refusal:
-            parts.append(Part(PartKind.TEXT, refusal))
+            yield Part(PartKind.TEXT, refusal), "refusal", None
         audio = get(raw, "audio")
         if get(audio, "id") or get(audio, "data"):
-            parts.append(Part(PartKind.MEDIA, flat=("audio",)))
-        return parts
+            yield _medium("audio", audio), "audio", None
 
     def _part(self, item: Any, here: Place) -> Part:
         kind = part_kind(item, here, self.name)
@@ -100,41 +153,143 @@ class OpenAIChatFormat:
             return Part(PartKind.TEXT, string(get(item, kind), here, kind))
         if kind in ("thinking", "redacted_thinking"):
             return _thought(item)
-        return Part(PartKind.MEDIA, flat=(_MEDIA[kind],)) if kind in _MEDIA else opaque(item)
+        return _medium(_MEDIA[kind], get(item, kind)) if kind in _MEDIA else opaque(item)
 
-    def _reasoning(self, raw: Any) -> list[Part]:
-        for key in ("reasoning_details", "thinking_blocks"):
-            details = get(raw, key)
-            if is_list(details) and details:
-                return [_thought(detail) for detail in details]
-        texts = (get(raw, key) for key in ("reasoning_content", "reasoning"))
-        return [Part(PartKind.REASONING, text) for text in texts if isinstance(text, str) and text][:1]
-
-    def _calls(self, raw: Any, here: Place) -> Iterator[Part]:
-        for call, at in items(get(raw, "tool_calls"), here, "tool_calls"):
-            call_id = identity(get(call, "id"), at, "id")
+    def _calls(self, raw: Any, here: Place) -> Iterator[_Piece]:
+        for number, (call, at) in enumerate(items(_given(raw, "tool_calls"), here, "tool_calls")):
+            call_id = self._call_id(call, at, "id")
             kind, arguments = ("function", "arguments") if get(call, "custom") is None else ("custom", "input")
-            yield self._call(get(call, kind), (*at, kind), call_id, arguments)
+            yield self._call(get(call, kind), (*at, kind), call_id, arguments), "tool_calls", number
         legacy = get(raw, "function_call")
         # Some servers send an empty one along with every answer.
         if legacy is not None and (not is_object(legacy) or get(legacy, "name") or get(legacy, "arguments")):
-            yield self._call(legacy, (*here, "function_call"), f"function:{get(legacy, 'name')}", "arguments")
+            called = f"function:{get(legacy, 'name')}"
+            yield self._call(legacy, (*here, "function_call"), called, "arguments"), "function_call", None
 
-    def _call(self, body: Any, here: Place, call_id: str, arguments: str) -> Part:
+    def _call(self, body: Any, here: Place, call_id: str | None, arguments: str) -> Part:
         if not is_object(body):
             raise wrong(here, f"must be an object, got {shown(body)}")
         name = string(get(body, "name"), here, "name")
         return Part(PartKind.TOOL_CALL, json_text(get(body, arguments)), name, call_id)
 
+    def _call_id(self, raw: Any, here: Place, key: str) -> str | None:
+        """The id of a call, or of the call that a message answers; None where the server gives none."""
+        return string(_given(raw, key), here, key) or None
 
-def _result(parts: list[Part], call_id: str) -> Part:
-    text = "\n".join([part.text for part in parts if part.text])
-    return Part(PartKind.TOOL_RESULT, text, call_id=call_id, flat=tuple([flat for part in parts for flat in part.flat]))
+    # -- writing -------------------------------------------------------------------------------
+
+    def without(self, raw: Any, parts: Collection[int]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; reasoning by itself is nothing that could be sent."""
+        role = get(raw, "role")
+        if role in _OWN_ROLES:
+            return None
+        gone: dict[str, set[int | None]] = {}
+        stays = False
+        for number, (part, key, place) in enumerate(self._pieces(raw, role, (0,))):
+            if number in parts:
+                gone.setdefault(key, set()).add(place)
+            elif part.kind is not PartKind.REASONING:
+                stays = True
+        if not stays:
+            return None
+        fields = {key: _kept(get(raw, key), places) for key, places in gone.items()}
+        if not fields.keys().isdisjoint((*_THOUGHT_LISTS, *_THOUGHT_TEXTS)):
+            # The same reasoning may stand there under another name as well.
+            fields |= {key: None for key in (*_THOUGHT_LISTS, *_THOUGHT_TEXTS) if key not in fields}
+        return _rewritten(raw, fields)
+
+    def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; the id of a deprecated call is the name of its function."""
+        role = get(raw, "role")
+        if role in _OWN_ROLES:
+            return changed(raw, tool_call_id=call_id) if role == "tool" else None
+        _, key, number = list(self._pieces(raw, role, (0,)))[part]
+        if key != "tool_calls" or number is None:
+            return None
+        calls = list(get(raw, "tool_calls"))
+        calls[number] = changed(calls[number], id=call_id)
+        return changed(raw, tool_calls=calls)
+
+    def joined(self, first: Any, second: Any) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; results, sound and signed reasoning stay by themselves."""
+        if get(first, "role") != get(second, "role") or _given(first, "name") != _given(second, "name"):
+            return None
+        views = self.read(first, 0), self.read(second, 0)
+        both = first, second
+        if any(view.role is Role.TOOL or view.signed for view in views):
+            return None
+        if any(get(raw, "audio") or get(raw, "function_call") for raw in both):
+            return None
+        fields: dict[str, Any] = {"content": _joined_content(*(_given(raw, "content") for raw in both))}
+        for key in _JOINED_LISTS:
+            fields[key] = [item for raw in both for item in _given(raw, key) or ()]
+        for key in _JOINED_TEXTS:
+            fields[key] = "\n\n".join([text for raw in both if (text := _given(raw, key))])
+        given = {key: value for key, value in fields.items() if value}
+        return changed(first, **given)
+
+
+def _given(raw: Any, key: str) -> Any:
+    """A field; one that is empty, or that the ``mistralai`` package marks as unset, is as absent."""
+    return get(raw, key) or None
+
+
+def _medium(kind: str, carrier: Any = None) -> Part:
+    return Part(PartKind.MEDIA, media=(media(kind, carrier),))
 
 
 def _thought(detail: Any) -> Part:
     """One piece of reasoning: text (Mistral: a list of parts), a summary, or encrypted ``data``."""
     text = next((text for key in ("text", "summary", "thinking") if (text := get(detail, key)) is not None), "")
-    flat = ("encrypted_reasoning",) if get(detail, "data") else ()
-    signed = bool(get(detail, "signature")) or kind_of(detail) == "redacted_thinking"
-    return Part(PartKind.REASONING, text if isinstance(text, str) else opaque(text).text, flat=flat, signed=signed)
+    hidden = (Media("encrypted_reasoning"),) if get(detail, "data") else ()
+    if is_list(text):  # Mistral's, which no signature binds.
+        return Part(PartKind.REASONING, "\n".join(map(_words, text)), media=hidden)
+    said = text if isinstance(text, str) else opaque(text).text
+    return Part(PartKind.REASONING, said, media=hidden, signed=_signed(detail))
+
+
+def _signed(detail: Any) -> bool:
+    """Whether it is Anthropic's, who alone binds reasoning to what stands before it; ``format`` is OpenRouter's."""
+    written_by = get(detail, "format")
+    if isinstance(written_by, str) and written_by:
+        return written_by.startswith("anthropic") and bool(get(detail, "signature") or get(detail, "data"))
+    return bool(get(detail, "signature")) or kind_of(detail) == "redacted_thinking"
+
+
+def _words(part: Any) -> str:
+    text = get(part, "text")
+    return text if isinstance(text, str) else opaque(part).text
+
+
+# -- writing a message that has other fields -----------------------------------------------------
+
+
+def _kept(value: Any, gone: Collection[int | None]) -> list[Any] | None:
+    """What stays of a field; None for nothing."""
+    if None in gone:
+        return None
+    return [item for number, item in enumerate(value) if number not in gone] or None
+
+
+def _rewritten(raw: Any, fields: dict[str, Any]) -> Any:
+    """A copy with other fields: None takes a field out, since servers refuse null there; content becomes null."""
+    absent = {key for key, value in fields.items() if value is None and key != "content"}
+    if isinstance(raw, MAPPINGS):
+        return {key: value for key, value in {**raw, **fields}.items() if key not in absent}
+    twin = changed(raw, **{key: value for key, value in fields.items() if key not in absent or hasattr(raw, key)})
+    for key in absent:  # What is not set in a model is not sent.
+        getattr(twin, "model_fields_set", set()).discard(key)
+        (getattr(twin, "model_extra", None) or {}).pop(key, None)
+    return twin
+
+
+def _joined_content(first: Any, second: Any) -> Any:
+    if first is None or second is None:
+        return first if second is None else second
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [
+        part
+        for content in (first, second)
+        for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+    ]
