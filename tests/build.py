@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -67,15 +67,15 @@ def signed(text: str = "answer", thinking: str = "hm") -> Raw:
     return {"role": "assistant", "content": blocks}
 
 
-@attrs.define
-class RecordingFormat:
+@attrs.frozen(eq=False, repr=False)
+class RecordingFormat(Format):
     """OpenAI's format, and the positions that were read in it."""
+
+    name: ClassVar[str] = "recording"
+    overhead: ClassVar[int] = 4
 
     of: Format = FORMATS["openai_chat"]
     read_positions: list[int] = attrs.field(factory=list)
-    name: str = "recording"
-    overhead: int = 4
-    first_user: bool = False
 
     def read(self, raw: Any, position: int) -> Message:
         self.read_positions.append(position)
@@ -86,7 +86,8 @@ class RecordingFormat:
 
     def since(self) -> list[int]:
         """What was read since the last question."""
-        read, self.read_positions = self.read_positions, []
+        read = list(self.read_positions)
+        self.read_positions.clear()
         return read
 
 

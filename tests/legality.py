@@ -1,24 +1,34 @@
 """An independent judge of message lists, by the rules that the providers document.
 
-It shares nothing with the package's own reading and grouping: it looks at raw dicts, and knows only
+It shares nothing with the package's own reading, grouping or rules: it looks at raw dicts (``tests.wire``), and knows
 
-- OpenAI chat completions: a ``tool`` message answers a call that an assistant message before it made; every call is
-  answered; the results stand directly behind the message that called, nothing but results between.
-- Anthropic Messages: a ``tool_result`` block answers a ``tool_use`` block of the assistant's turn before it, and every
-  ``tool_use`` is answered in the next turn (consecutive messages of one role are one turn); what the provider runs
-  itself (``server_tool_use``, ``mcp_tool_use``) is answered in the same turn; the first message is a user's.
-
-Which call a result answers goes by id and occurrence: the newest earlier call of its id that is still open.
+- everywhere: a result answers a call that was made before it, and every call is answered, once. Which call goes by id
+  and occurrence: the newest earlier call of its id that is still open; without an id by order, the first open call of
+  the newest message that has one, of the same name if there is one;
+- OpenAI chat completions and what speaks it, LangChain: results stand directly behind the message that called;
+- Mistral: that, and no user or system message comes behind a tool's, no system message behind the assistant's;
+- OpenAI Responses: reasoning is followed by what it led to, and an item of the model's stays with the reasoning it
+  came with. A list that refers to the server's items, or begins with a result, may answer calls that it does not hold;
+- Anthropic: results stand in the turn behind the call (consecutive messages of one role are one turn), ahead of all
+  else in it; what the provider runs itself is answered on its own side; the first message is a user's; ids are unique;
+  a system message comes behind the user's turn or a server tool's result, and ahead of the assistant's, or last; no
+  text is empty;
+- Bedrock Converse: that, and the two roles alternate;
+- Gemini: as many results as calls, in the turn behind them; a turn with calls comes behind the user's;
+- ShareGPT: a user's message first, and the two sides alternate.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-SYSTEM = ("system", "developer")
+from tests.wire import FORMATS, SYSTEM, Said, said
+
+__all__ = ["FORMATS", "SYSTEM", "Fault", "Link", "faults", "links", "new_faults"]
 
 
 @dataclass(frozen=True)
@@ -42,48 +52,101 @@ class Link:
     """For a result without an open call: whether its id was ever called."""
 
 
+# -- calls and results -------------------------------------------------------------------------------
+
+
 def links(messages: Sequence[Any], format_name: str) -> list[Link]:
     """Which result answers which call; also the calls and the results that stand alone."""
+    return _links(said(messages, format_name))
+
+
+@dataclass
+class _Open:
+    """A call, or a reference that may be one, that waits for its result."""
+
+    position: int
+    key: str
+    name: str
+    refers: bool = False
+
+
+def _links(history: Sequence[Said]) -> list[Link]:
     found: list[Link] = []
-    waiting: dict[str, list[int]] = {}
-    for position, message in enumerate(messages):
-        for is_call, call_id in _MARKS[format_name](message):
-            if is_call:
-                waiting.setdefault(call_id, []).append(position)
-            elif waiting.get(call_id):
-                found.append(Link(call_id, waiting[call_id].pop(), position))
-            else:
-                found.append(Link(call_id, None, position, call_id in waiting))
-    alone = [Link(call_id, call, None) for call_id, calls in waiting.items() for call in calls]
-    return [*found, *alone]
+    waiting: list[_Open] = []
+    called: set[str] = set()
+    for position, message in enumerate(history):
+        if message.refers:
+            waiting.append(_Open(position, "", "", refers=True))
+        for piece in message.pieces:
+            if piece.kind == "call":
+                waiting.append(_Open(position, piece.key, piece.name))
+                called.add(piece.key)
+            elif piece.kind == "result":
+                call = _answered(waiting, called, piece.key, piece.name)
+                known = bool(piece.key) and piece.key in called
+                found.append(Link(piece.key or piece.name, call.position if call else None, position, known))
+                if call is not None:
+                    waiting.remove(call)
+    return [*found, *(Link(call.key or call.name, call.position, None) for call in waiting if not call.refers)]
 
 
-def faults(messages: Sequence[Any], format_name: str) -> list[Fault]:
-    """Everything in the list that the format's provider forbids."""
-    blocks = _blocks(messages, format_name)
-    # Anthropic's results stand in the turn behind the call; OpenAI's, and those of a provider's own tools, in the same.
-    reach = 1 if format_name == "anthropic" else 0
-    found = [fault for link in links(messages, format_name) for fault in _link_faults(link, blocks, reach)]
-    first = next((p for p, message in enumerate(messages) if message["role"] not in SYSTEM), None)
-    if format_name == "anthropic" and first is not None and messages[first]["role"] != "user":
-        found.append(Fault("first_role", f"messages[{first}] is the first and no user's", first))
-    return found
+def _answered(waiting: list[_Open], called: set[str], key: str, name: str) -> _Open | None:
+    """The open call that a result answers."""
+    if key and key in called:
+        return next((call for call in reversed(waiting) if call.key == key), None)
+    may = [call for call in waiting if not (key and call.key)]
+    newest = [call for call in may if call.position == may[-1].position]
+    return next((call for call in newest if name and call.name == name), next(iter(newest), None))
+
+
+# -- the whole list ----------------------------------------------------------------------------------
+
+
+def faults(messages: Sequence[Any], format_name: str, complete: bool | None = None) -> list[Fault]:
+    """Everything in the list that the format's provider forbids.
+
+    ``complete`` says whether the list holds every call that its results answer; None asks the list.
+    """
+    history = said(messages, format_name)
+    known = complete if complete is not None else format_name != "openai_responses" or _is_complete(history)
+    found = list(_RESULTS[format_name](history, _links(history)))
+    found = [fault for fault in found if known or fault.kind != "orphan_result"]
+    return [*found, *(fault for rule in _ORDER[format_name] for fault in rule(history))]
+
+
+def _is_complete(history: Sequence[Said]) -> bool:
+    first = next((message for message in history if message.side not in ("system", "mark")), None)
+    return not any(message.refers for message in history) and not (first and first.has("result"))
+
+
+_BY_COUNT = (
+    *("first_role", "alternation", "system_place", "results_first", "user_after_tool", "system_after_answer"),
+    *("call_place", "unequal_results"),
+)
+"""Faults of two neighbours: who is to blame changes with what leaves."""
 
 
 def new_faults(before: Sequence[Any], after: Sequence[Any], format_name: str) -> list[Fault]:
-    """The faults of ``after`` that ``before`` has not, message by message: valid stays valid, invalid never gets worse.
+    """The faults of ``after`` that ``before`` has not: valid stays valid, invalid never gets worse.
 
-    Messages are told apart by identity; which message comes first is a matter of the list as a whole.
+    Messages are told apart by identity; of the faults that are about neighbours only the number counts.
     """
-    known = Counter(_key(fault, before) for fault in faults(before, format_name))
-    new = _strangers(before, after, format_name)
-    for fault in faults(after, format_name):
+    complete = None
+    if format_name == "openai_responses":
+        complete = _is_complete(said(before, format_name))
+    known = Counter(_key(fault, before) for fault in faults(before, format_name, complete))
+    new = [*_strangers(before, after, format_name), *_parted(before, after, format_name)]
+    for fault in faults(after, format_name, complete):
         key = _key(fault, after)
         if known[key]:
             known[key] -= 1
         else:
             new.append(fault)
     return new
+
+
+def _key(fault: Fault, messages: Sequence[Any]) -> tuple[str, str, int]:
+    return (fault.kind, fault.call_id, 0 if fault.kind in _BY_COUNT else id(messages[fault.position]))
 
 
 def _strangers(before: Sequence[Any], after: Sequence[Any], format_name: str) -> list[Fault]:
@@ -100,56 +163,217 @@ def _pair(link: Link, messages: Sequence[Any]) -> tuple[str, ...]:
     return (link.call_id, *("" if p is None else str(id(messages[p])) for p in (link.call, link.result)))
 
 
-def _key(fault: Fault, messages: Sequence[Any]) -> tuple[str, str, int]:
-    return (fault.kind, fault.call_id, 0 if fault.kind == "first_role" else id(messages[fault.position]))
+def _parted(before: Sequence[Any], after: Sequence[Any], format_name: str) -> list[Fault]:
+    """Items of the model's that lost the reasoning that they came with, and reasoning that lost its item."""
+    if format_name != "openai_responses":
+        return []
+    kept = set(_partners(after))
+    here = {id(message): position for position, message in enumerate(after)}
+    return [
+        Fault("parted_reasoning", f"messages[{here[one]}] lost what it came with", here[one])
+        for pair in _partners(before)
+        if pair not in kept
+        for one in pair
+        if one in here
+    ]
 
 
-def _link_faults(link: Link, blocks: list[int], reach: int) -> Iterator[Fault]:
-    if link.result is None:
-        assert link.call is not None
-        detail = f"messages[{link.call}] calls {link.call_id!r}, which has no result"
-        yield Fault("unanswered_call", detail, link.call, link.call_id)
-    elif link.call is None:
-        kind = "second_result" if link.called_before else "orphan_result"
-        yield Fault(kind, f"messages[{link.result}] answers no open call {link.call_id!r}", link.result, link.call_id)
-    elif blocks[link.result] - blocks[link.call] > reach:
-        detail = f"messages[{link.result}] answers {link.call_id!r} of messages[{link.call}], but not next to it"
-        yield Fault("not_adjacent", detail, link.result, link.call_id)
+def _partners(messages: Sequence[Any]) -> list[tuple[int, int]]:
+    """Each item of the model's and the newest reasoning ahead of it in the same response, by identity."""
+    pairs: list[tuple[int, int]] = []
+    thought: int | None = None
+    for message, item in zip(messages, said(messages, "openai_responses"), strict=True):
+        if item.side != "assistant":
+            thought = None
+        elif item.only("thought"):
+            thought = id(message)
+        elif thought is not None:
+            pairs.append((thought, id(message)))
+    return pairs
 
 
-def _blocks(messages: Sequence[Any], format_name: str) -> list[int]:
-    """A number for each message: results share that of what stands before them, or one role's turn shares one."""
-    blocks: list[int] = []
-    for position, message in enumerate(messages):
-        role = message["role"]
-        if format_name == "anthropic":
-            joins = position > 0 and messages[position - 1]["role"] == role
-        else:
-            joins = position > 0 and role in ("tool", "function")
-        blocks.append(blocks[-1] + (not joins) if blocks else 0)
-    return blocks
+# -- where results may stand ---------------------------------------------------------------------------
 
 
-def _openai_marks(message: Any) -> Iterator[tuple[bool, str]]:
-    """The calls (True) and results (False) in a message, by id, in order."""
-    for call in message.get("tool_calls") or ():
-        yield True, call["id"]
-    if message.get("function_call"):
-        yield True, f"function {message['function_call']['name']}"
-    if message["role"] == "tool":
-        yield False, message["tool_call_id"]
-    if message["role"] == "function":
-        yield False, f"function {message['name']}"
+def _paired(history: Sequence[Said], found: Sequence[Link]) -> Iterator[Fault]:
+    for link in found:
+        if link.result is None:
+            assert link.call is not None
+            detail = f"messages[{link.call}] calls {link.call_id!r}, which has no result"
+            yield Fault("unanswered_call", detail, link.call, link.call_id)
+        elif link.call is None:
+            kind = "second_result" if link.called_before else "orphan_result"
+            detail = f"messages[{link.result}] answers no open call {link.call_id!r}"
+            yield Fault(kind, detail, link.result, link.call_id)
 
 
-def _anthropic_marks(message: Any) -> Iterator[tuple[bool, str]]:
-    content = message["content"]
-    for block in content if isinstance(content, list) else ():
-        kind = block["type"]
-        if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            yield True, block["id"]
-        elif kind.endswith("tool_result"):
-            yield False, block["tool_use_id"]
+def _at_once(history: Sequence[Said], found: Sequence[Link]) -> Iterator[Fault]:
+    """Nothing but results stands between a call and its result."""
+    yield from _paired(history, found)
+    blocks = _numbers(history, lambda one, other: other.side == "tool")
+    yield from _far(history, found, lambda call, result: blocks[result] > blocks[call])
 
 
-_MARKS = {"openai_chat": _openai_marks, "anthropic": _anthropic_marks}
+def _in_next_turn(history: Sequence[Said], found: Sequence[Link]) -> Iterator[Fault]:
+    """The result stands in the turn behind the call's."""
+    yield from _paired(history, found)
+    turns = _numbers(history, lambda one, other: _speaker(one) == _speaker(other))
+    yield from _far(history, found, lambda call, result: turns[result] > turns[call] + 1)
+
+
+def _far(history: Sequence[Said], found: Sequence[Link], is_far: Callable[[int, int], bool]) -> Iterator[Fault]:
+    for link in found:
+        if link.call is None or link.result is None or history[link.result].side == "assistant":
+            continue  # One on the model's side is the provider's own.
+        if is_far(link.call, link.result):
+            detail = f"messages[{link.result}] answers {link.call_id!r} of messages[{link.call}], but not next to it"
+            yield Fault("not_adjacent", detail, link.result, link.call_id)
+
+
+def _numbers(history: Sequence[Said], joins: Callable[[Said, Said], bool]) -> list[int]:
+    """A number for each message, that of the one before where it joins it."""
+    numbers = [0] * len(history)
+    for position, (one, other) in enumerate(pairwise(history), 1):
+        numbers[position] = numbers[position - 1] + (not joins(one, other))
+    return numbers
+
+
+def _speaker(message: Said) -> str:
+    return "user" if message.side == "tool" else message.side
+
+
+# -- who speaks when -----------------------------------------------------------------------------------
+
+
+def _spoken(history: Sequence[Said], *asides: str) -> list[tuple[int, Said]]:
+    return [(p, m) for p, m in enumerate(history) if m.side not in ("mark", "unsent", *asides)]
+
+
+def _first_user(history: Sequence[Said]) -> Iterator[Fault]:
+    for position, message in _spoken(history, "system")[:1]:
+        if message.side != "user":
+            yield Fault("first_role", f"messages[{position}] is the first and no user's", position)
+
+
+def _alternation(history: Sequence[Said]) -> Iterator[Fault]:
+    for (_, one), (position, other) in pairwise(_spoken(history)):
+        if "system" not in (one.side, other.side) and _speaker(one) == _speaker(other):
+            yield Fault("alternation", f"messages[{position}] is of the same side as the one ahead", position)
+
+
+def _mistral_order(history: Sequence[Said]) -> Iterator[Fault]:
+    for (_, one), (position, other) in pairwise(_spoken(history)):
+        if one.side == "tool" and other.side == "user":
+            yield Fault("user_after_tool", f"messages[{position}] follows a tool's", position)
+        if one.side in ("tool", "assistant") and other.side == "system":
+            yield Fault("system_after_answer", f"messages[{position}] follows the {one.side}'s", position)
+
+
+def _system_place(history: Sequence[Said]) -> Iterator[Fault]:
+    sides = [message.side for message in history]
+    for position, message in enumerate(history):
+        if message.side != "system":
+            continue
+        ahead = next((p for p in range(position - 1, -1, -1) if sides[p] != "system"), None)
+        behind = next((p for p in range(position + 1, len(sides)) if sides[p] != "system"), None)
+        ended = ahead is not None and history[ahead].pieces[-1:]
+        by_server = ahead is not None and sides[ahead] == "assistant" and ended and ended[0].kind == "result"
+        legal_ahead = ahead is not None and (sides[ahead] in ("user", "mark") or by_server)
+        legal_behind = behind is None or sides[behind] in ("assistant", "mark")
+        if not legal_ahead or not legal_behind:
+            yield Fault("system_place", f"messages[{position}] is a system message out of place", position)
+
+
+def _results_first(history: Sequence[Said]) -> Iterator[Fault]:
+    """In each of the user's turns, results stand ahead of all else."""
+    other_ahead = False
+    for position, message in enumerate(history):
+        if message.side != "user":
+            other_ahead = False
+            continue
+        for piece in message.pieces:
+            if piece.kind == "result" and other_ahead:
+                yield Fault("results_first", f"messages[{position}] has results behind other content", position)
+                break
+            other_ahead = other_ahead or piece.kind != "result"
+
+
+def _call_place(history: Sequence[Said]) -> Iterator[Fault]:
+    """A turn with calls comes behind the user's or behind results."""
+    for one, (position, other) in pairwise([(0, Said("user")), *enumerate(history)]):
+        if other.side == "assistant" and other.has("call") and one[1].side == "assistant" and not one[1].has("call"):
+            yield Fault("call_place", f"messages[{position}] calls behind another message of the model", position)
+
+
+def _equal_results(history: Sequence[Said]) -> Iterator[Fault]:
+    """Behind a turn with calls comes one with as many results; behind the last one, it may still come."""
+    turns = _numbers(history, lambda one, other: _speaker(one) == _speaker(other))
+    counts: Counter[int] = Counter()
+    for turn, message in zip(turns, history, strict=True):
+        counts[turn] += message.count("call") - message.count("result")
+    for position, turn in enumerate(turns):
+        starts = position == 0 or turns[position - 1] != turn
+        if starts and history[position].side == "assistant" and turn < turns[-1] and counts[turn] + counts[turn + 1]:
+            yield Fault("unequal_results", f"the turn from messages[{position}] on has other results than calls", position)
+
+
+# -- what a message holds ------------------------------------------------------------------------------
+
+
+def _thought_alone(history: Sequence[Said]) -> Iterator[Fault]:
+    for position, message in enumerate(history):
+        if message.only("thought") and message.side == "assistant":
+            behind = history[position + 1] if position + 1 < len(history) else None
+            if behind is None or behind.side != "assistant":
+                yield Fault("thought_alone", f"messages[{position}] is reasoning that led to nothing", position)
+
+
+def _unique_ids(history: Sequence[Said]) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for position, message in enumerate(history):
+        for piece in message.pieces:
+            if piece.kind == "call" and piece.key in seen:
+                yield Fault("repeated_id", f"messages[{position}] calls {piece.key!r} once more", position, piece.key)
+            if piece.kind == "call":
+                seen.add(piece.key)
+
+
+def _empty(is_empty: Callable[[Said], bool]) -> Callable[[Sequence[Said]], Iterator[Fault]]:
+    def rule(history: Sequence[Said]) -> Iterator[Fault]:
+        for position, message in enumerate(history):
+            last = position == len(history) - 1 and message.side == "assistant"  # It may just be being written.
+            if message.side not in ("mark", "unsent") and not last and is_empty(message):
+                yield Fault("empty", f"messages[{position}] is empty, or a text in it", position)
+
+    return rule
+
+
+def _empty_for_anthropic(message: Said) -> bool:
+    texts = [piece.text for piece in message.pieces if piece.kind == "text"]
+    return "" in texts or not message.pieces or (message.only("text") and not "".join(texts).strip())
+
+
+def _blank_for_bedrock(message: Said) -> bool:
+    return not message.pieces or any(piece.kind == "text" and not piece.text.strip() for piece in message.pieces)
+
+
+def _empty_for_gemini(message: Said) -> bool:
+    return not message.pieces or any(piece.kind == "text" and not piece.text for piece in message.pieces)
+
+
+_CLAUDE = (_unique_ids, _first_user, _system_place, _results_first)
+
+_RESULTS = {
+    **dict.fromkeys(("openai_chat", "mistral", "langchain"), _at_once),
+    **dict.fromkeys(("anthropic", "bedrock_converse", "gemini"), _in_next_turn),
+    **dict.fromkeys(("openai_responses", "sharegpt", "gemini_cli", "pi_session"), _paired),
+}
+_ORDER: dict[str, tuple[Callable[[Sequence[Said]], Iterator[Fault]], ...]] = {
+    **dict.fromkeys(FORMATS, ()),
+    "mistral": (_mistral_order,),
+    "openai_responses": (_thought_alone,),
+    "anthropic": (*_CLAUDE, _empty(_empty_for_anthropic)),
+    "bedrock_converse": (*_CLAUDE, _alternation, _empty(_blank_for_bedrock)),
+    "gemini": (_first_user, _call_place, _equal_results, _empty(_empty_for_gemini)),
+    "sharegpt": (_first_user, _alternation),
+}

@@ -213,7 +213,7 @@ def test_too_deep_to_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     path = write(tmp_path / "session.json", session())
     output = write(tmp_path / "out.json", [])
-    monkeypatch.setattr("chat_compaction.cli._session.json.dumps", fail)
+    monkeypatch.setattr("chat_compaction.formats._sessions.json.dumps", fail)
     line = fails(run("compact", path, "--max-tokens", "300", "-o", output))
     assert line == "a message is nested too deeply to be written"
     assert output.read_text() == "[]"

@@ -64,25 +64,28 @@ def test_each_plain_message_is_a_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "expected"),
+    ("messages", "expected", "late"),
     [
-        ([user(), *step("a")], [(0,), (1, 2)]),
-        ([user(), *step("a", "b", "c")], [(0,), (1, 2, 3, 4)]),
-        ([user(), call("a", "b"), result("b"), result("a")], [(0,), (1, 2, 3)]),
-        ([user(), call("a", "b"), result("b"), user("quick!"), result("a")], [(0,), (1, 2, 4), (3,)]),
-        ([user(), call("a"), call("b"), result("b"), result("a")], [(0,), (1, 4), (2, 3)]),
+        ([user(), *step("a")], [(0,), (1, 2)], []),
+        ([user(), *step("a", "b", "c")], [(0,), (1, 2, 3, 4)], []),
+        ([user(), call("a", "b"), result("b"), result("a")], [(0,), (1, 2, 3)], []),
+        ([user(), call("a", "b"), result("b"), user("quick!"), result("a")], [(0,), (1, 2, 4), (3,)], [4]),
+        ([user(), call("a"), call("b"), result("b"), result("a")], [(0,), (1, 4), (2, 3)], [4]),
         (
             [user(), call("a"), *step("b"), *step("c"), user(), said(), result("a")],
             [(0,), (1, 8), (2, 3), (4, 5), (6,), (7,)],
+            [8],
         ),
-        ([user(), call("a"), system("reminder"), result("a")], [(0,), (1, 3), (2,)]),
+        ([user(), call("a"), system("reminder"), result("a")], [(0,), (1, 3), (2,)], [3]),
     ],
     ids=["one", "parallel", "any order", "a user between", "interleaved", "far away", "a system message between"],
 )
-def test_a_call_and_its_results_are_one_group(messages: list[Any], expected: list[tuple[int, ...]]) -> None:
-    """G2: by id, at any distance, in any order, whatever stands between."""
+def test_a_call_and_its_results_are_one_group(
+    messages: list[Any], expected: list[tuple[int, ...]], late: list[int]
+) -> None:
+    """G2: by id, at any distance, in any order, whatever stands between; the provider refuses what is far, though."""
     assert grouped(messages) == expected
-    assert problems(messages) == []
+    assert problems(messages) == [(position, "not_adjacent") for position in late]
 
 
 def test_an_id_that_is_used_again_is_a_new_occurrence() -> None:
@@ -278,7 +281,7 @@ def test_a_second_result_finds_an_older_open_call_first() -> None:
     """G2 before G4: as long as one call of the id is open, a result is no duplicate."""
     messages = [user(), call("a"), *step("a"), result("a")]
     assert grouped(messages) == [(0,), (1, 4), (2, 3)]
-    assert problems(messages) == []
+    assert problems(messages) == [(4, "not_adjacent")]
 
 
 def test_results_twice_in_one_message() -> None:

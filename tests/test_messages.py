@@ -3,13 +3,13 @@
 import attrs
 import pytest
 
-from chat_compaction.formats import Message, Part, PartKind, Role
+from chat_compaction.formats import Media, Message, Part, PartKind, Role
 
 TEXT = Part(PartKind.TEXT, "words")
 THOUGHT = Part(PartKind.REASONING, "hm")
 SIGNED = Part(PartKind.REASONING, "hm", signed=True)
 OPAQUE = Part(PartKind.OPAQUE, "{}")
-IMAGE = Part(PartKind.MEDIA, flat=("image",))
+IMAGE = Part(PartKind.MEDIA, media=(Media("image"),))
 
 
 def call(call_id: str) -> Part:

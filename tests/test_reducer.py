@@ -290,7 +290,7 @@ def test_an_invalid_history_raises_if_asked() -> None:
     ("arguments", "error", "text"),
     [
         ({"strategy": len}, TypeError, "strategy must be a CompactionStrategy, got a builtin_function_or_method"),
-        ({"on_invalid": "fix"}, ValueError, "on_invalid must be one of 'keep', 'raise', got 'fix'"),
+        ({"on_invalid": "fix"}, ValueError, "on_invalid must be one of 'keep', 'repair', 'raise', got 'fix'"),
         ({"on_overflow": True}, ValueError, "on_overflow must be one of 'report', 'raise', got True"),
         ({"hooks": print}, TypeError, "hooks must be None or a list of callables that take a report, got "),
         ({"hooks": ["log"]}, TypeError, "hooks must be None or a list of callables that take a report, got ['log']"),

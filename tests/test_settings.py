@@ -8,7 +8,7 @@ import pytest
 import chat_compaction as cc
 from chat_compaction._settings import IndexSettings, Pins
 from chat_compaction.counters import FunctionCounter
-from chat_compaction.formats import FORMATS, Message, Part, PartKind, Role
+from chat_compaction.formats import FORMATS, Media, Message, OpenAIChatFormat, Part, PartKind, Role
 from chat_compaction.testing import characters_counter
 
 
@@ -20,7 +20,7 @@ def test_defaults() -> None:
     """Nothing reserved, calls wait in the newest turn, documented costs, no validation, format to be detected."""
     plain = settings()
     assert (plain.reserved, plain.pending_turns, plain.validate) == (0, 1, False)
-    assert plain.media_costs == cc.MediaCosts()
+    assert (plain.media_costs, plain.bound_reasoning) == (None, "keep")
     assert plain.format is None
     assert settings(format="anthropic").format is FORMATS["anthropic"]
     assert plain.counter.count_many(["four"]) == [4]
@@ -65,6 +65,14 @@ def test_wrong_values(argument: dict[str, Any], text: str) -> None:
     with pytest.raises(TypeError) as caught:
         cc.MessageIndex.from_messages([], **argument)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("value", ["Drop", "", True, None, ["keep"]], ids=repr)
+def test_a_wrong_word(value: Any) -> None:
+    """What is to be done with bound reasoning is one of two words."""
+    with pytest.raises(ValueError, match=r"^bound_reasoning must be one of 'keep', 'drop', got ") as caught:
+        cc.MessageIndex.from_messages([], bound_reasoning=value)
+    assert str(caught.value).endswith(repr(value))
 
 
 def test_a_message_is_no_set_of_pins() -> None:
@@ -125,13 +133,13 @@ def test_pinned_objects_are_held() -> None:
 MESSAGE = Message(
     Role.ASSISTANT,
     (
-        Part(PartKind.REASONING, "hm", flat=("encrypted_reasoning",), signed=True),
+        Part(PartKind.REASONING, "hm", media=(Media("encrypted_reasoning"),), signed=True),
         Part(PartKind.TEXT, "words"),
         Part(PartKind.TEXT),
         Part(PartKind.TOOL_CALL, "{}", "look", "call_1"),
-        Part(PartKind.TOOL_RESULT, "seen", call_id="call_1", flat=("image", "image")),
-        Part(PartKind.MEDIA, "title", flat=("document",)),
-        Part(PartKind.OPAQUE, '{"a":1}', flat=("hologram",)),
+        Part(PartKind.TOOL_RESULT, "seen", call_id="call_1", media=(Media("image"), Media("image"))),
+        Part(PartKind.MEDIA, "title", media=(Media("document"),)),
+        Part(PartKind.OPAQUE, '{"a":1}', media=(Media("hologram"),)),
     ),
     "scout",
 )
@@ -141,8 +149,21 @@ def test_what_is_counted() -> None:
     """C1: the speaker's name, texts, tool names and arguments, never an id; the frame and media by a flat rule."""
     costs = cc.MediaCosts(image=100, document=1000, encrypted_reasoning=10, other=10_000)
     framed = settings(media_costs=costs)
+    openai_chat = FORMATS["openai_chat"]
     assert framed.texts(MESSAGE) == ["scout", "hm", "words", "look", "{}", "seen", "title", '{"a":1}']
-    assert framed.flat(MESSAGE, overhead=4) == 4 + 10 + 2 * 100 + 1000 + 10_000
+    assert framed.flat(MESSAGE, openai_chat) == openai_chat.overhead + 10 + 2 * 100 + 1000 + 10_000
+
+
+def test_the_format_says_what_media_costs() -> None:
+    """C1: as its provider counts it, unless the caller says otherwise."""
+
+    @attrs.frozen(repr=False)
+    class Dear(OpenAIChatFormat):
+        overhead = 7
+        media_costs = cc.MediaCosts(image=1, document=20, encrypted_reasoning=300, other=4_000)
+
+    assert settings().flat(MESSAGE, Dear()) == 7 + 300 + 2 * 1 + 20 + 4_000
+    assert settings(media_costs=cc.MediaCosts(image=0)).flat(MESSAGE, Dear()) == 7 + 640 + 10_000 + 1_600
 
 
 def test_without_framing_text_alone_counts() -> None:
@@ -150,14 +171,15 @@ def test_without_framing_text_alone_counts() -> None:
     for counter in (characters_counter(), FunctionCounter(len, name="own", framing=False)):
         bare = settings(counts=counter)
         assert bare.texts(MESSAGE) == ["hm", "words", "seen"]
-        assert bare.flat(MESSAGE, overhead=4) == 0
+        assert bare.flat(MESSAGE, FORMATS["anthropic"]) == 0
 
 
 @pytest.mark.parametrize("message", [Message(Role.USER), Message(Role.USER, (Part(PartKind.TEXT),))])
 def test_nothing_counts_as_its_frame(message: Message) -> None:
     """C1: null content is zero: no text, and only the overhead of a message."""
     assert settings().texts(message) == []
-    assert settings().flat(message, overhead=4) == 4
+    for format in FORMATS.values():
+        assert settings().flat(message, format) == format.overhead
 
 
 def test_a_pin_predicate_that_raises_names_the_message() -> None:

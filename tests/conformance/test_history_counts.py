@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+import attrs
 import pytest
 
 import chat_compaction as cc
@@ -58,7 +59,8 @@ def test_image_flat(shape: Shape) -> None:
     images = [part["image_url"] for message in larger for part in parts(message) if part["type"] == "image_url"]
     for image in images:
         image["url"] *= 2
-    dearer = count(shape.messages, media_costs=cc.MediaCosts(image=cc.MediaCosts().image + 100))
+    costs = cc.counters.OpenAIMediaCosts()
+    dearer = count(shape.messages, media_costs=attrs.evolve(costs, image=costs.image + 100))
     added = 100 * len(images)
     assert images
     assert list(measures.image_flat(count(shape.messages), count(larger), dearer, added)) == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ._check import check
 from ._click import CONTEXT, App, tell
 from ._compact import compact
-from ._inspect import check, inspect
+from ._inspect import inspect
 
 
 @click.group(cls=App, context_settings=CONTEXT, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...")

@@ -9,12 +9,12 @@ import click
 
 from .._errors import ContextOverflowError
 from .._report import CompactionReport
+from ..formats._sessions import Session
 from ._click import CONTEXT, Command, Overflow, for_people, option, tell, usage_error
-from ._files import check_output, read_session, same_file, shown, write_outputs
+from ._files import check_output, read_session, refuse_agents_own, same_file, shown, tell_notes, write_outputs
 from ._logs import log_to_stderr
 from ._options import index_of, reading_options, session_argument, strategy_of, strategy_options
-from ._session import Session
-from ._text import summary
+from ._text import reasoning, summary
 
 _WRITING = "Writing"
 _EXAMPLES = """\b
@@ -40,6 +40,15 @@ Examples:
     help="Where the history does not fit: report writes it all the same, raise writes nothing. The status is 1 in "
     "both cases.",
 )
+@option(
+    _WRITING,
+    "--bound-reasoning",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of signed reasoning behind the first message removed, which newer Anthropic models refuse: "
+    "keep says what the request must set, drop writes those messages without it.",
+)
 @option(_WRITING, "-q", "--quiet", is_flag=True, help="No summary and no progress on standard error.")
 @option(_WRITING, "-v", "--verbose", is_flag=True, help="Log events on standard error.")
 @click.pass_context
@@ -47,17 +56,20 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
     """Shorten a session to a budget, and write the messages that stay.
 
     SESSION is a file, or - for standard input: a JSON list of messages, a JSON object with the key
-    "messages", or JSON Lines with one message a line. What is written has the same shape; an object
-    keeps its other keys. Messages stay or leave whole, and a tool call never parts from its results.
+    "messages", JSON Lines with one message a line, or a session of Claude Code, Codex, Gemini CLI or pi
+    as the agent wrote it. Messages stay or leave whole, and a tool call never parts from its results.
 
-    The messages are all that goes to standard output. The status is 0 when done, 1 where the
-    history does not fit, 2 for wrong use and for what cannot be read or written.
+    What is written has the same shape; an object keeps its other keys. An agent's JSON Lines, which
+    hold more than messages, become a JSON list, and never replace the agent's own file. The messages
+    are all that goes to standard output. The status is 0 when done, 1 where the history does not fit,
+    2 for wrong use and for what cannot be read or written.
     """
     strategy = strategy_of(options)
     _check_outputs(session, output, report)
     if options["verbose"]:
         ctx.call_on_close(log_to_stderr())
-    read = read_session(session)
+    read = read_session(session, options["sidechain"])
+    refuse_agents_own(read, session, "--output", output)
     index = index_of(read, session, options, progress=not options["quiet"])
     try:
         done = strategy.compact(index, on_overflow=options["on_overflow"])
@@ -72,6 +84,9 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
             print_compaction(shown(session), strategy, index, done)
     if not options["quiet"]:
         tell(summary(shown(session), done))
+        for line in reasoning(done):
+            tell(f"{shown(session)}: {line}")
+        tell_notes(read, session)
         if read.beside and not options["reserved"]:
             tell(f"{shown(session)}: {' and '.join(read.beside)} not counted; give their tokens with --reserved")
     ctx.exit(0 if done.fits else 1)

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
+import attrs
+
 from .._errors import SessionError
-from ._click import Failure
-from ._session import Session, parse_session
+from ..formats._sessions import Session, parse_session
+from ._click import Failure, tell, usage_error
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?P<process>\d+)(?:/task/\d+)?)/fd/(?P<number>\d{1,9})")
 
@@ -24,13 +26,25 @@ def shown(source: str) -> str:
     return "standard input" if source == "-" else os.fsencode(source).decode("utf-8", "replace")
 
 
-def read_session(source: str) -> Session:
-    """The session in a file, or with ``-`` on standard input."""
+def read_session(source: str, sidechain: str | None = None) -> Session:
+    """The session in a file, or with ``-`` on standard input; or one of its sidechains, by its name."""
     try:
         data = _binary(sys.stdin, "input").read() if source == "-" else Path(source).read_bytes()
     except (OSError, ValueError) as error:
         raise SessionError(f"{shown(source)}: {_reason(error)}") from None
-    return parse_session(data, shown(source))
+    session = parse_session(data, shown(source))
+    if sidechain is None:
+        return session
+    if sidechain not in session.sidechains:
+        names = f"one of {', '.join(session.sidechains)}" if session.sidechains else "of a session that has some"
+        usage_error(f"--sidechain must be {names}, got {sidechain} for {shown(source)}")
+    return attrs.evolve(session, messages=session.sidechains[sidechain], notes=(), sidechains={})
+
+
+def tell_notes(session: Session, source: str) -> None:
+    """Say on standard error what of a file is not among the messages."""
+    for note in session.notes:
+        tell(f"{shown(source)}: {note}")
 
 
 def write_output(text: str) -> None:
@@ -65,6 +79,15 @@ def same_file(name: str, other: str, stream: int) -> bool:
         return False
     # A terminal, or /dev/null, may be any number of things.
     return os.path.samestat(first, second) and not stat.S_ISCHR(first.st_mode)
+
+
+def refuse_agents_own(session: Session, source: str, option: str, output: str) -> None:
+    """Refuse to replace an agent's JSON Lines, which hold more than messages, by a list of messages."""
+    if session.source and session.shape != "object" and output != "-" and same_file(output, source, 0):
+        usage_error(
+            f"{option} must be another file than a session of {session.source}, which holds more than messages, "
+            f"got {shown(output)} for both"
+        )
 
 
 def write_outputs(outputs: Sequence[tuple[str, str]]) -> None:

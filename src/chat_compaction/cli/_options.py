@@ -12,11 +12,11 @@ from .._errors import MessageError
 from .._index import MessageIndex
 from .._strategy import CompactionStrategy
 from ..formats import FORMATS
+from ..formats._sessions import Session
 from ..strategies import TokenBudgetStrategy, TruncationStrategy
 from ._click import Count, Failure, PredicateText, arguments_are_options, option, usage_error
 from ._counting import counter_of, with_progress
 from ._files import shown
-from ._session import Session
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _READING = "Reading and counting"
@@ -24,17 +24,21 @@ _STRATEGY = "Strategy"
 _BUDGET = "With --strategy token-budget"
 _TRUNCATION = "With --strategy truncation"
 _KEEPING = "What may leave, with both"
+FORMAT_NAMES = f"auto, {', '.join(sorted(FORMATS))}"
 
 session_argument = click.argument("session", type=str)
 
-format_option = option(
-    _READING,
-    "--format",
-    type=click.Choice(["auto", *FORMATS]),
-    default="auto",
-    show_default=True,
-    help="The format of the messages.",
-)
+
+def format_option(section: str, *names: str, text: str) -> Callable[[_F], _F]:
+    """The option for the format, under the names that a command gives it."""
+    choice = click.Choice(["auto", *FORMATS])
+    return option(section, *names, type=choice, metavar="FORMAT", default="auto", show_default=True, help=text)
+
+
+def sidechain_option(section: str) -> Callable[[_F], _F]:
+    """The option for a conversation beside the main one."""
+    text = "A conversation beside the main one, to be read in its place; inspect shows the names."
+    return option(section, "--sidechain", metavar="NAME", help=text)
 
 
 def _all(*decorators: Callable[[_F], _F]) -> Callable[[_F], _F]:
@@ -49,7 +53,8 @@ def _all(*decorators: Callable[[_F], _F]) -> Callable[[_F], _F]:
 
 
 reading_options = _all(
-    format_option,
+    format_option(_READING, "--format", text=f"The format of the messages: {FORMAT_NAMES}."),
+    sidechain_option(_READING),
     option(
         _READING,
         "--counter",
@@ -189,11 +194,14 @@ def index_of(session: Session, source: str, options: dict[str, Any], *, progress
         format=options["format"],
         pinned=[messages[position] for position in options["pin"]],
         reserved=options["reserved"],
+        bound_reasoning=options.get("bound_reasoning", "keep"),
     )
 
 
 def read_index(session: Session, source: str, **settings: Any) -> MessageIndex:
-    """The index of a session; an error about a message names the file, too."""
+    """The index of a session, in the format that its file implies; an error about a message names the file, too."""
+    if settings.get("format") == "auto" and session.format in FORMATS:
+        settings["format"] = session.format
     try:
         return MessageIndex.from_messages(session.messages, **settings)
     except MessageError as error:

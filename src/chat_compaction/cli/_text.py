@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -12,14 +13,13 @@ from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._report import CompactionReport
 from .._strategy import CompactionStrategy
-from .._text import spans
+from .._text import some, spans
 
 _KEPT_BECAUSE = {
     "system": "system",
     "pinned": "pinned",
     "pending": "waits for a result",
     "last_user": "newest user",
-    "first_user": "must open the list",
     "floor": "newest",
 }
 _MOST_SPANS = 4
@@ -52,7 +52,7 @@ def compaction_rows(strategy: CompactionStrategy, index: MessageIndex, report: C
 def _kept(reason: str | None, report: CompactionReport) -> str:
     if reason is None:
         return "kept (fits)" if report.fits else "kept"
-    return f"kept ({_KEPT_BECAUSE.get(reason, reason)})"
+    return f"kept ({_KEPT_BECAUSE.get(reason, f'needed by a rule: {reason}')})"
 
 
 def inspection_rows(index: MessageIndex) -> list[Row]:
@@ -120,8 +120,6 @@ def _clauses(report: CompactionReport) -> Iterator[str]:
         tokens = f", {report.tokens_before:,} tokens ({counted})" if report.tokens_exact else ""
         yield f"kept everything, {plural(report.messages_before, 'message')}{tokens}"
     yield _why(report)
-    if report.bound_reasoning:
-        yield f"{plural(len(report.bound_reasoning), 'kept message')} with signed reasoning bound to what was removed"
     if report.problems:
         yield f"{plural(len(report.problems), 'problem')} (see chat-compaction check)"
 
@@ -134,6 +132,17 @@ def _why(report: CompactionReport) -> str:
     if report.skipped == "target" or report.stopped_by == "target":
         return f"reached the target {report.target}"
     return f"above the target {report.target}, but no more may leave, and the trigger no longer holds"
+
+
+def reasoning(report: CompactionReport) -> Iterator[str]:
+    """What became of signed reasoning behind what was removed, and what the request can do about it."""
+    if report.dropped_reasoning:
+        yield f"{some(len(report.dropped_reasoning), 'message')} kept without reasoning, bound to what was removed"
+    if report.bound_reasoning:
+        options = json.dumps(report.request_options)
+        remedy = f"set {options} in the request, or use" if report.request_options else "see"
+        have = f"{some(len(report.bound_reasoning), 'message')} kept with reasoning that is bound to what was removed"
+        yield f"{have}; where the provider refuses it, {remedy} --bound-reasoning drop"
 
 
 def plural(number: int, noun: str) -> str:

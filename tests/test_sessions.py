@@ -1,6 +1,7 @@
 """Session files: three shapes in, the same shape out, and errors that name the place."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_compaction import SessionError
-from chat_compaction.cli._session import Session, parse_session
+from chat_compaction.formats._sessions import Session, parse_session, read_session
 
 MESSAGES = [{"role": "user", "content": "héllo"}, {"role": "assistant", "content": "bye"}]
 
@@ -171,4 +172,38 @@ def test_what_cannot_be_written_is_an_error() -> None:
 
 def test_its_repr_tells_no_conversation() -> None:
     """A session prints its shape, never its messages."""
-    assert repr(parse(json.dumps(MESSAGES))) == "Session(shape='list', indent=None, ascii=True)"
+    session = parse(json.dumps(MESSAGES))
+    assert repr(session) == "Session(shape='list', indent=None, ascii=True, format=None, source='', notes=())"
+
+
+def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
+    """The public way: a path in, a session out; what cannot be read names the file."""
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(MESSAGES), encoding="utf-8")
+    assert read_session(path) == read_session(str(path)) == parse(json.dumps(MESSAGES))
+    with pytest.raises(SessionError, match=f"{tmp_path / 'gone'}: No such file"):
+        read_session(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("whole", "format"),
+    [
+        ({"conversations": [{"from": "human", "value": "Hi"}], "system": "Be kind."}, "sharegpt"),
+        ({"values": {"messages": [{"type": "human", "content": "Hi"}], "title": "t"}, "next": []}, "langchain"),
+        ({"values": {"messages": [{"role": "user", "content": "Hi"}]}}, None),
+    ],
+)
+def test_messages_may_stand_elsewhere_in_an_object(whole: dict[str, Any], format: str | None) -> None:
+    """A ShareGPT record and a LangGraph thread imply their format, and are written with all their other keys."""
+    session = parse(json.dumps(whole))
+    assert (session.format, session.source, session.shape) == (format, "", "object")
+    assert json.loads(session.dump(session.messages)) == whole
+    empty = json.loads(session.dump([]))
+    assert empty.keys() == whole.keys()
+    assert empty.get("conversations", []) == empty.get("values", {}).get("messages", []) == []
+
+
+def test_a_cut_off_line_of_plain_messages_is_an_error() -> None:
+    """Only an agent's file may end in the middle of a line."""
+    with pytest.raises(SessionError, match="line 2"):
+        parse('{"role": "user", "content": "a"}\n{"role": "user", "con')
