@@ -3,7 +3,8 @@
 ``Counter`` is the protocol. ``TokenizerCounter`` counts by a vocabulary of the tokenizers package, ``FunctionCounter``
 by any function from a text to a number, ``EstimateCounter`` guesses from the shape of the text and needs nothing.
 ``resolve_counter`` makes a counter of whatever a caller passes as ``counter``. ``CountCache`` remembers counts;
-``MediaCosts`` says what counts for images and the like, which no counter sees.
+``MediaCosts`` says what counts for images and the like, which no counter sees, in flat figures; ``OpenAIMediaCosts``,
+``AnthropicMediaCosts`` and ``GeminiMediaCosts`` go by their size, as the provider does.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from __future__ import annotations
 from ._adapters import FunctionCounter, TokenizerCounter
 from ._cache import CountCache
 from ._estimate import EstimateCounter
-from ._media import MediaCosts
+from ._media import AnthropicMediaCosts, GeminiMediaCosts, MediaCosts, OpenAIMediaCosts
 from ._protocol import Counter, CounterError, framing_of
 from ._resolve import resolve_counter
 
 __all__ = [
+    "AnthropicMediaCosts",
     "CountCache",
     "Counter",
     "CounterError",
     "EstimateCounter",
     "FunctionCounter",
+    "GeminiMediaCosts",
     "MediaCosts",
+    "OpenAIMediaCosts",
     "TokenizerCounter",
     "framing_of",
     "resolve_counter",
