@@ -1,7 +1,6 @@
 """Running the command line inside the test's own process."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def session(turns: int = 6, *, size: int = 40, system: bool = True) -> list[dict
     return messages
 
 
-def write(path: Path, messages: Sequence[Any], **settings: Any) -> Path:
-    """A session file with these messages."""
-    path.write_text(json.dumps(messages, **settings), encoding="utf-8")
+def write(path: Path, content: object, **settings: Any) -> Path:
+    """A session file: a list of messages, or an object that holds one."""
+    path.write_text(json.dumps(content, **settings), encoding="utf-8")
     return path

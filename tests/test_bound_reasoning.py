@@ -19,9 +19,9 @@ from typing import Any, Literal
 import pytest
 
 import chat_compaction as cc
-from chat_compaction.formats import FORMATS, Format
+from chat_compaction.formats import Format
 from tests import _shared
-from tests.build import anthropic_step, call, results, said, signed, user
+from tests.build import call, results, said, user
 from tests.strict_provider import BETA, Refused, StrictProvider
 
 CHARACTERS = cc.FunctionCounter(len, name="characters")

@@ -202,14 +202,63 @@ def test_tokens_that_nobody_counted_are_not_told(path: Path) -> None:
     assert "->" not in line
 
 
-def test_bound_reasoning_and_problems_are_told(tmp_path: Path) -> None:
-    """Kept thinking that is bound to what was removed makes a provider refuse; the summary counts it."""
+def thoughtful() -> list[Any]:
+    """A session of Anthropic's whose newest message has signed thinking, with a result that answers nothing."""
     thinking = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
     messages = session(system=False)
     messages[-1]["content"] = [thinking, {"type": "text", "text": "done"}]
     messages.insert(0, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "y"}]})
+    return messages
+
+
+def test_problems_are_told(tmp_path: Path) -> None:
+    """The summary counts what is wrong, and says what lists it."""
+    result = run("compact", write(tmp_path / "session.json", thoughtful()), *BUDGET)
+    assert "; 1 problem (see chat-compaction check)" in result.stderr
+
+
+def test_bound_reasoning_is_told_with_what_the_request_needs(tmp_path: Path) -> None:
+    """Kept thinking that is bound to what was removed makes a provider refuse: what prevents that is said in JSON."""
+    messages, report = thoughtful(), tmp_path / "report.json"
+    path = write(tmp_path / "session.json", messages)
+    result = run("compact", path, *BUDGET, "--report", report)
+    assert json.loads(result.stdout)[-1] == messages[-1]
+    line = next(line for line in result.stderr.splitlines() if "kept with reasoning" in line)
+    before, _, rest = line.partition(" set ")
+    options, _, after = rest.partition(" in the request, ")
+    assert before == (
+        f"{path}: 1 message kept with reasoning that is bound to what was removed; where the provider refuses it,"
+    )
+    assert json.loads(options) == json.loads(report.read_text())["request_options"]
+    assert "block_binding" in options
+    assert after == "or use --bound-reasoning drop"
+    assert "reasoning" not in run("compact", path, *BUDGET, "--quiet").stderr
+
+
+def test_bound_reasoning_that_no_option_of_a_request_saves(tmp_path: Path) -> None:
+    """Where the format has no such option, the line points to the option of the command."""
+    details = [{"type": "reasoning.text", "text": "hm", "signature": "c2ln", "format": "anthropic-claude-v1"}]
+    messages = session()
+    messages[-1]["reasoning_details"] = details
     result = run("compact", write(tmp_path / "session.json", messages), *BUDGET)
-    assert "; 1 kept message with signed reasoning bound to what was removed; 1 problem (see " in result.stderr
+    assert "1 message kept with reasoning that is bound" in result.stderr
+    assert "where the provider refuses it, see --bound-reasoning drop" in result.stderr
+
+
+def test_bound_reasoning_can_be_dropped(tmp_path: Path) -> None:
+    """--bound-reasoning drop writes what the library does: behind the first message removed, no thinking."""
+    messages, report = thoughtful(), tmp_path / "report.json"
+    path = write(tmp_path / "session.json", messages)
+    result = run("compact", path, *BUDGET, "--bound-reasoning", "drop", "--report", report)
+    kept = json.loads(result.stdout)
+    strategy = cc.TokenBudgetStrategy(300, target_tokens=200)
+    assert kept == reduced(strategy, messages, bound_reasoning="drop")
+    assert kept[-1]["content"] == [{"type": "text", "text": "done"}]
+    assert f"{path}: 1 message kept without reasoning, bound to what was removed\n" in result.stderr
+    assert "--bound-reasoning" not in result.stderr
+    assert json.loads(report.read_text())["dropped_reasoning"] == [len(messages) - 1]
+    # What need not shrink keeps its thinking.
+    assert json.loads(run("compact", path, "--max-tokens", "100000", "--bound-reasoning", "drop").stdout) == messages
 
 
 def test_verbose_logs_on_standard_error(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> Path:
         ),
         (["--strategy", "truncation", "--trigger", "tokens > -5"], "Invalid value for '--trigger': cannot read"),
         (["--strategy", "fifo"], "Invalid value for '--strategy': 'fifo' is not one of 'token-budget', 'truncation'"),
-        (["--max-tokens", "5", "--format", "x"], "Invalid value for '--format': 'x' is not one of 'auto', 'openai_"),
+        (["--max-tokens", "5", "--format", "x"], "Invalid value for '--format': 'x' is not one of 'auto', "),
         (
             ["--max-tokens", "5", "--counter", "estimate", "--tokenizer", "x"],
             "--tokenizer and --counter exclude each other, got --counter estimate and --tokenizer x",
@@ -138,8 +138,8 @@ def test_a_missing_or_unknown_word_is_wrong_use(arguments: list[str]) -> None:
             "messages[1].tool_call_id must be a string, got 7",
         ),
         (
-            [USER, {"role": "assistant", "tool_calls": [{"id": None, "function": {"name": "f", "arguments": ""}}]}],
-            "messages[1].tool_calls[0].id must be a string, got None",
+            [USER, {"role": "assistant", "tool_calls": [{"id": 7, "function": {"name": "f", "arguments": ""}}]}],
+            "messages[1].tool_calls[0].id must be a string, got 7",
         ),
         (
             [USER, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": 7}]}],
@@ -147,15 +147,17 @@ def test_a_missing_or_unknown_word_is_wrong_use(arguments: list[str]) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("command", ["compact", "inspect", "check"])
+@pytest.mark.parametrize("command", ["compact", "inspect", "check", "repair"])
 def test_bad_input_names_the_place(tmp_path: Path, content: Any, error: str, command: str) -> None:
     """Each is one line that names the file and the position or line, status 2, and an old output stays whole."""
     path, output = tmp_path / "session.json", tmp_path / "out.json"
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     output.write_text("before")
-    options = ["--max-tokens", "5", "-o", output] if command == "compact" else []
-    line = fails(run(command, path, *options))
+    options: list[object] = {"compact": ["--max-tokens", "5", "-o", output], "repair": ["--repair", output]}.get(
+        command, []
+    )
+    line = fails(run("check" if command == "repair" else command, path, *options))
     assert line.startswith(str(path))
     assert error in line
     assert output.read_text() == "before"

@@ -1,4 +1,4 @@
-"""``chat-compaction inspect`` and ``check``: they look and change nothing."""
+"""``chat-compaction inspect``: it looks and changes nothing."""
 
 import json
 from pathlib import Path
@@ -85,38 +85,9 @@ def test_an_empty_session_can_be_looked_at(tmp_path: Path) -> None:
     """No messages, no groups, no problem."""
     path = write(tmp_path / "session.json", [])
     assert "no messages  no groups  no turns" in run("inspect", path).stdout
-    result = run("check", path)
-    assert (result.exit_code, result.stderr) == (0, f"{path}: no problems in 0 messages, read as openai_chat\n")
 
 
-def test_check_lists_problems_with_status_1(tmp_path: Path) -> None:
-    """Each problem is a line on standard output with position, rule and text; the count is on standard error."""
-    path = write(tmp_path / "session.json", CALLS)
-    result = run("check", path)
-    assert result.exit_code == 1
-    assert result.stdout == "messages[3] orphan_result: a result for the call 'z', which was never made before\n"
-    assert result.stderr == f"{path}: 1 problem in 4 messages, read as openai_chat\n"
-
-
-def test_check_is_silent_where_all_is_well(tmp_path: Path) -> None:
-    """Status 0 and nothing on standard output."""
-    path = write(tmp_path / "session.json", session())
-    result = run("check", path)
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == f"{path}: no problems in 13 messages, read as openai_chat\n"
-
-
-def test_check_goes_by_the_rules_of_the_format(tmp_path: Path) -> None:
-    """K7: that the first message must be a user's is a problem only where the provider asks for it."""
-    path = write(tmp_path / "session.json", [{"role": "assistant", "content": "hello"}])
-    assert run("check", path).exit_code == 0
-    result = run("check", path, "--format", "anthropic")
-    assert result.exit_code == 1
-    assert result.stdout.startswith("messages[0] first_user: ")
-
-
-def test_they_take_no_option_of_compact(tmp_path: Path) -> None:
+def test_it_takes_no_option_of_compact(tmp_path: Path) -> None:
     """Options that change nothing here are wrong use, not ignored."""
     path = write(tmp_path / "session.json", session())
-    assert "No such option" in fails(run("check", path, "--counter", "estimate"))
     assert "No such option" in fails(run("inspect", path, "--max-tokens", "5"))

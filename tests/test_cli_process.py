@@ -58,6 +58,9 @@ def test_from_standard_input_to_standard_output(environment: dict[str, str]) -> 
         (["inspect", "session.json"], 0),
         (["check", "session.json"], 0),
         (["check", "orphan.json"], 1),
+        (["check", "orphan.json", "--repair", "-"], 0),
+        (["check", "assistant.json", "--for", "anthropic", "--repair", "-"], 1),
+        (["check", "orphan.json", "--repair", "gone/out.json"], 2),
         (["check", "broken.json"], 2),
         (["--version"], 0),
         ([], 2),
@@ -67,6 +70,7 @@ def test_the_status(tmp_path: Path, environment: dict[str, str], arguments: list
     """0 done, 1 does not fit or breaks a rule, 2 wrong use or unreadable; never a traceback."""
     write(tmp_path / "session.json", session())
     write(tmp_path / "orphan.json", [{"role": "tool", "tool_call_id": "x", "content": ""}])
+    write(tmp_path / "assistant.json", [{"role": "assistant", "content": "hello"}])
     (tmp_path / "broken.json").write_text("[{")
     done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == status
@@ -85,8 +89,35 @@ def test_a_reader_that_went_away(tmp_path: Path, environment: dict[str, str], co
     assert (done.returncode, done.stderr) == (2, "")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_a_reader_that_went_away_costs_no_repair(tmp_path: Path, environment: dict[str, str]) -> None:
+    """The repaired file is written ahead of the lists, which head may cut short."""
+    path, output = tmp_path / "session.json", tmp_path / "out.json"
+    write(path, [*session(), {"role": "tool", "tool_call_id": "x", "content": ""}])
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, "check", path, "--repair", output], stdout=writer, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert json.loads(output.read_text()) == session()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
-@pytest.mark.parametrize("command", [["compact", *BUDGET], ["inspect"], ["inspect", "--json"]])
+def test_a_full_standard_error_costs_no_repair(tmp_path: Path, environment: dict[str, str]) -> None:
+    """With --repair -, lists that cannot be printed change neither the messages nor the status."""
+    path = write(tmp_path / "session.json", [*session(), {"role": "tool", "tool_call_id": "x", "content": ""}])
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*COMMAND, "check", path, "--repair", "-"], stdout=subprocess.PIPE, stderr=full, env=environment
+        )
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == session()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("command", [["compact", *BUDGET], ["inspect"], ["inspect", "--json"], ["check", "--repair=-"]])
 def test_a_full_standard_output(tmp_path: Path, environment: dict[str, str], command: list[str]) -> None:
     """Standard output that takes no more is one line on standard error, status 2."""
     path = write(tmp_path / "session.json", session())
@@ -190,6 +221,22 @@ def test_the_report_never_replaces_a_standard_stream(
     )
     assert done.returncode == 2
     assert f"--report must be another file than {named} for both" in done.stderr
+    assert path.read_text() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="redirections of POSIX")
+@pytest.mark.parametrize("command", ["check - --repair session.jsonl", "compact - --max-tokens 9 -o session.jsonl"])
+def test_an_agents_file_on_standard_input_is_never_replaced(
+    tmp_path: Path, environment: dict[str, str], command: str
+) -> None:
+    """A session that the shell opened is the agent's file all the same."""
+    path, line = tmp_path / "session.jsonl", {"type": "user", "uuid": "1", "parentUuid": None}
+    path.write_text(json.dumps({**line, "message": {"role": "user", "content": "x"}}) + "\n")
+    before = path.read_text()
+    whole = f"{sys.executable} -m chat_compaction {command} < session.jsonl"
+    done = subprocess.run(["/bin/sh", "-c", whole], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert "must be another file than a session of claude_code" in done.stderr
     assert path.read_text() == before
 
 

@@ -71,6 +71,22 @@ def test_the_table_names_what_protects(tmp_path: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_the_table_names_the_rule_that_protects(tmp_path: Path) -> None:
+    """K7: what stays for a rule of the format is told with the name of the rule."""
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    found = {"type": "tool_result", "tool_use_id": "c", "content": "y"}
+    messages = [
+        *session(3, system=False),
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [found]},
+    ]
+    path = write(tmp_path / "session.json", messages)
+    options = ["--max-tokens", "5", "--no-keep-last-user", "-o", tmp_path / "out.json", "--table", *ESTIMATE]
+    told = {cells[0]: cells[-1] for cells in rows(run("compact", path, *options).stderr)}
+    assert told["6"] == "kept (needed by a rule: first_user)"
+
+
 def test_what_was_not_counted_is_counted_for_the_table(tmp_path: Path) -> None:
     """A trigger on turns counts nothing, but a person who asks for the table sees tokens."""
     path = write(tmp_path / "session.json", session())

@@ -7,37 +7,50 @@ import pkgutil
 import re
 import typing
 from pathlib import Path
+from types import ModuleType
 
 import attrs
 import pytest
 
 import chat_compaction as cc
-from chat_compaction import counters, triggers
+from chat_compaction import counters, formats, triggers
+from chat_compaction.formats import FORMATS, Format, rules
 from tests._examples import NOT_RUN, RUN, Page, languages, terminal
 from tests._shared import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = sorted(DOCS.rglob("*.md"))
 RUN_PAGES = [page for page in PAGES if languages(page) & RUN]
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(cc.__path__, "chat_compaction.")
     if not module.name.endswith("__main__")
 )
+RULES = {rule.name: rule for name in rules.__all__ if issubclass(rule := getattr(rules, name), rules.Rule)}
+del RULES[rules.Rule.name]  # The base.
 
 
 def text_of(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: page.stem)
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT).with_suffix("")).removeprefix("docs/")
+
+
+def names_in(text: str) -> list[str]:
+    """What stands in backticks, but for texts in quotes."""
+    return re.findall(r"`(\w+)`", text)
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=name_of)
 def test_every_example_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
     """Python blocks and commands of a page run in order, and their output is the one on the page."""
     with terminal(tmp_path / "terminal"):
         assert Page(page).run() > 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_block_escapes(page: Path) -> None:
     """A block in another language would be an example that nobody runs."""
     assert languages(page) <= RUN | NOT_RUN
@@ -70,19 +83,27 @@ def test_the_report_page_has_every_field() -> None:
     page = text_of("report.md")
     documented = {name for row in re.findall(r"^\| (`[^|]*`) \|", page, re.MULTILINE) for name in row.split("`")[1::2]}
     assert {field.name for field in attrs.fields(cc.CompactionReport)} <= documented
-    for part in (cc.Exclusion, cc.Blocker, cc.Problem):
+    for part in (cc.Exclusion, cc.Blocker, cc.Problem, cc.Repair):
         assert all(f"`{field.name}`" in page for field in attrs.fields(part))
 
 
 def test_the_report_page_has_every_rule_and_reason() -> None:
-    """Every rule of a problem, and every reason for which a group may not leave, is explained."""
+    """What is reported in every format, and every reason for which a group may not leave, is explained."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/chat_compaction").glob("_*.py"))
-    rules = set(re.findall(r'Problem\(\w+(?:\.\w+)?, "(\w+)"', source))
+    own = set(re.findall(r'Problem\(\w+(?:\.\w+)?, "(\w+)"', source))
+    everywhere = {rule.name for rule in Format.default_rules}
     reasons = set(re.findall(r'(?:why\.setdefault\([^)]*\)?, |return )"(\w+)"', _source("_floor")))
-    assert rules >= {"orphan_result", "unanswered_call"}
+    assert own == {"rejoined"}
     assert reasons >= {"pinned", "floor", "last_user"}
     page = text_of("report.md")
-    assert {name for name in rules | reasons if f"| `{name}` |" not in page} == set()
+    assert {name for name in own | everywhere | reasons if f"| `{name}` |" not in page} == set()
+    (held_back,) = re.findall(r"^\| (.*), or the name of a rule of yours \|", page, re.MULTILINE)
+    seams = {name for name, rule in RULES.items() if _overrides(rule, "check_seam")}
+    assert names_in(held_back) == sorted(seams)
+
+
+def _overrides(rule: type[rules.Rule], method: str) -> bool:
+    return getattr(rule, method) is not getattr(rules.Rule, method)
 
 
 def _source(module: str) -> str:
@@ -95,6 +116,14 @@ def test_the_api_page_has_every_public_name() -> None:
     for name in cc.__all__:
         shown = f"`chat_compaction.{name}`" if inspect.ismodule(getattr(cc, name)) else name
         assert re.search(rf"(?<!\w){re.escape(shown)}(?!\w)", page), name
+
+
+@pytest.mark.parametrize("module", [formats, rules], ids=lambda module: module.__name__)
+def test_the_api_page_has_what_formats_are_made_of(module: ModuleType) -> None:
+    """Each public name of these modules is on the API page, by its full path."""
+    documented = set(re.findall(rf":: {re.escape(module.__name__)}\.(\w+)(?!\w|\.)", text_of("api.md")))
+    values = {name for name in module.__all__ if not inspect.ismodule(getattr(module, name))}
+    assert documented == values - ({"PAIRS"} & values)
 
 
 def test_the_reducer_page_has_every_argument() -> None:
@@ -122,10 +151,41 @@ def test_the_counting_page_has_the_media_costs() -> None:
 
 
 def test_the_formats_page_has_every_format() -> None:
-    """The table of formats says of each what the code does."""
-    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| (any|a user's) \| (\d+) tokens \|", text_of("formats.md"), re.MULTILINE)
-    expected = {name: (f.first_user, f.overhead) for name, f in cc.formats.FORMATS.items()}
-    assert {name: (first == "a user's", int(overhead)) for name, first, overhead in rows} == expected
+    """The table of formats says of each its rules beside the pairs and its overhead, and links its page."""
+    row = r"^\| \[`(\w+)`\]\(formats/\1\.md\) \|[^|]*\|([^|]*)\| (\d+) tokens \|"
+    rows = re.findall(row, text_of("formats.md"), re.MULTILINE)
+    pairs = {rule.name for rule in Format.default_rules}
+    expected = {
+        name: ([rule.name for rule in format.rules if rule.name not in pairs], format.overhead)
+        for name, format in FORMATS.items()
+    }
+    assert {name: (names_in(beside), int(overhead)) for name, beside, overhead in rows} == expected
+    assert all(pairs <= {rule.name for rule in format.rules} for format in FORMATS.values())
+
+
+def test_the_formats_page_has_every_rule() -> None:
+    """The table of rules says of each its class, whether it repairs, and which formats have it, with which setting."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| `([A-Z]\w+)` \|[^|]+\| ([^|]+) \| ([^|]+) \|$", text_of("formats.md"), re.MULTILINE
+    )
+    for name, kind, repair, having in rows:
+        assert RULES[name].__name__ == kind
+        assert (repair == "nothing") is not _overrides(RULES[name], "repair"), name
+        settings = {f.name: attrs.astuple(rule) for f in FORMATS.values() for rule in f.rules if rule.name == name}
+        assert (set(FORMATS) if having == "all" else set(names_in(having))) == set(settings), name
+        shown = dict(re.findall(r"`(\w+)` \((\w+)\)", having))
+        assert shown == {format: str(*setting) for format, setting in settings.items() if setting}, name
+    assert sorted(row[0] for row in rows) == sorted(RULES)
+
+
+def test_every_format_has_a_page() -> None:
+    """The page of a format is named after it, names all of its rules, and gives its overhead."""
+    assert {path.stem for path in (DOCS / "formats").iterdir()} == set(FORMATS)
+    for name, format in FORMATS.items():
+        page = text_of(f"formats/{name}.md")
+        assert page.startswith(f"# `{name}`")
+        assert {rule.name for rule in format.rules} <= set(names_in(page)), name
+        assert re.search(rf"\b{format.overhead} tokens\b", page), name
 
 
 def test_the_strategies_page_has_every_way_to_evict_and_the_floor() -> None:
@@ -156,7 +216,7 @@ def test_the_rules_page_has_every_rule() -> None:
     assert cited <= set(rules)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name_of)
 def test_no_page_says_left(page: Path) -> None:
     """The word means both what went and what stays: pages say "removed" and "kept" (the glossary's promise)."""
     ours = re.sub(r"^```(console|text)$.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

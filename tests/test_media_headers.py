@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from chat_compaction.counters import AnthropicMediaCosts, GeminiMediaCosts, MediaCosts, OpenAIMediaCosts
 from chat_compaction.formats import FORMATS, Media, PartKind
-from chat_compaction.formats._headers import Data
 from chat_compaction.formats._media import media
+from chat_compaction.formats._media._headers import Data
 from tests._shared import load_session, recorded_sessions
 
 # -- encoders ------------------------------------------------------------------------------------

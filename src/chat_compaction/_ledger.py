@@ -16,7 +16,8 @@ import attrs
 from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup, Problem
-from ._messages import Message, PartKind, Role, Tie, TieKind
+from ._judge import Judge
+from ._messages import Message
 from ._predicates import Metric
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
@@ -72,8 +73,8 @@ class Ledger:
     counts: list[int | None] = attrs.field(init=False, factory=list)
     """Tokens by position; None where nobody has asked yet."""
     grouping: Grouping = attrs.field(init=False)
-    book: RuleBook = attrs.field(init=False)
     cuts: Cuts = attrs.field(init=False)
+    judge: Judge = attrs.field(init=False)
     all: Totals = attrs.field(init=False, factory=Totals)
     included: Totals = attrs.field(init=False, factory=Totals)
     changes: dict[int, Change] | None = attrs.field(init=False, default=None)
@@ -85,27 +86,18 @@ class Ledger:
     repaired_from: int | None = attrs.field(init=False, default=None)
     """The first position behind which the list is another than the one that the provider saw."""
     _uncounted: dict[int, None] = attrs.field(init=False, factory=dict)
-    _spoken: bool = attrs.field(init=False, default=False)
-    """Whether there is a message that is no system message."""
-    _complete: bool = attrs.field(init=False, default=True)
-    """Whether the list seems to hold every call that its results answer."""
-    _found: list[Problem] = attrs.field(init=False, factory=list)
-    """What is wrong with where messages stand, and with calls and results."""
-    _orphans: list[Tie] = attrs.field(init=False, factory=list)
-    _by_message: dict[int, list[Problem]] = attrs.field(init=False, factory=dict)
-    """By position, what is wrong with a message by itself."""
 
     @grouping.default
     def _new_grouping(self) -> Grouping:
         return Grouping(runs=self.format.runs)
 
-    @book.default
-    def _new_book(self) -> RuleBook:
-        return RuleBook.of(self.format)
-
     @cuts.default
     def _new_cuts(self) -> Cuts:
-        return Cuts(self.book, self.views, self.grouping)
+        return Cuts(RuleBook.of(self.format), self.views, self.grouping)
+
+    @judge.default
+    def _new_judge(self) -> Judge:
+        return Judge(self.cuts.book, self.format.complete)
 
     # -- growing -------------------------------------------------------------------------------
 
@@ -132,47 +124,27 @@ class Ledger:
         bundle.counted += count or 0
         bundle.uncounted += count is None
         self._total(bundle, 1)
-        self._judge(view, placement.ties, stays=bundle.excluded is None)
+        self.judge.note(self.cuts.append(stays=bundle.excluded is None))
+        self.judge.take(len(self.views) - 1, view, placement.ties)
         came_back = [position for reason, positions in before if reason for position in positions]
         if bundle.excluded is None and came_back:
             self._rejoined(bundle, must_stay)
             self._fill(self.cuts.set_staying(came_back, True))
         if held:
             self._hold(*self.cuts.refill_all())
-        elif self.included.groups < self.all.groups and self.book.seams:
+        elif self.included.groups < self.all.groups and self.cuts.book.seams:
             self._fill({len(self.views) - 1})
-
-    def _judge(self, view: Message, ties: Iterable[Tie], *, stays: bool) -> None:
-        """Note what the rules of the format find wrong with the message that came last."""
-        position = len(self.views) - 1
-        self._found += self.cuts.append(stays=stays)
-        for tie in ties:
-            if tie.kind is TieKind.ORPHAN:
-                self._orphans.append(tie)
-            else:
-                self._found += self.book.of_tie(tie)
-        self._note_message(position, view)
-        if (not self._spoken and view.answers) or any(part.kind is PartKind.REFERENCE for part in view.parts):
-            self._complete = False
-        self._spoken = self._spoken or view.role is not Role.SYSTEM
-
-    def _note_message(self, position: int, view: Message) -> None:
-        found = self.book.of_message(position, view)
-        if found:
-            self._by_message[position] = found
-        else:
-            self._by_message.pop(position, None)
 
     def _rejoined(self, bundle: Bundle, must_stay: bool) -> None:
         what = "is pinned, or has words of the user," if must_stay else "answers a call of an included group, too,"
         text = f"{what} and answers a call of an excluded group, which came back"
-        self._found.append(Problem(bundle.newest, "rejoined", text))
+        self.judge.note([Problem(bundle.newest, "rejoined", text)])
 
     def replace(self, position: int, view: Message) -> None:
         """Take another view of equal shape for a message; it is counted anew when somebody asks."""
         self._forget(position)
         self.views[position] = view
-        self._note_message(position, view)
+        self.judge.look_at(position, view)
 
     def _forget(self, position: int) -> None:
         """Forget the count of a message."""
@@ -348,14 +320,9 @@ class Ledger:
 
     def is_pending(self, bundle: Bundle) -> bool:
         """Rule G3, with the setting of this conversation; also a result whose call the provider has."""
-        if bundle.kind is GroupKind.ORPHAN and not self.complete:
+        if bundle.kind is GroupKind.ORPHAN and not self.judge.complete:
             return True
         return self.grouping.is_pending(bundle, self.settings.pending_turns)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the list holds every call that its results answer; else some may be stored by the provider."""
-        return self._complete if self.format.complete is None else self.format.complete
 
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
         """The groups that may leave and have not been asked to."""
@@ -384,13 +351,4 @@ class Ledger:
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the history, by position."""
-        ties = [*(self._orphans if self.complete else ()), *self.grouping.unanswered(self.settings.pending_turns)]
-        found = [*self._found, *(problem for tie in ties for problem in self.book.of_tie(tie))]
-        newest = len(self.views) - 1
-        for position, problems in self._by_message.items():
-            # The assistant's newest message may be just being written.
-            if position < newest or self.views[position].role is not Role.ASSISTANT:
-                found += problems
-        if self.views:
-            found += self.book.of_last(newest, self.views[-1])
-        return tuple(sorted(found, key=lambda problem: problem.position))
+        return self.judge.problems(self.views, self.grouping.unanswered(self.settings.pending_turns))

@@ -292,5 +292,5 @@ def _ties(ledger: Ledger) -> list[Tie]:
     """How the calls and results of a list belong together, and the calls that never got a result."""
     pairing = Pairing()
     ties = [tie for view in ledger.views for tie in pairing.take(view)]
-    known = [tie for tie in ties if ledger.complete or tie.kind is not TieKind.ORPHAN]
+    known = [tie for tie in ties if ledger.judge.complete or tie.kind is not TieKind.ORPHAN]
     return [*known, *ledger.grouping.unanswered(ledger.settings.pending_turns)]

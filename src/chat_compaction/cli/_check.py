@@ -68,7 +68,7 @@ def check(ctx: click.Context, /, session: str, format: str, sidechain: str | Non
     tell(f"{shown(session)}: {found} in {among}, read as {index.format.name}")
     tell_notes(read, session)
     if repair is not None and repaired is not None:
-        _tell_repair(say, shown(repair), repaired)
+        _tell_repair(say, "standard output" if repair == "-" else shown(repair), repaired)
     ctx.exit(1 if (repaired or index).problems else 0)
 
 
