@@ -254,7 +254,7 @@ def test_bound_reasoning_can_be_dropped(tmp_path: Path) -> None:
     strategy = cc.TokenBudgetStrategy(300, target_tokens=200)
     assert kept == reduced(strategy, messages, bound_reasoning="drop")
     assert kept[-1]["content"] == [{"type": "text", "text": "done"}]
-    assert f"{path}: 1 message kept without reasoning, bound to what was removed\n" in result.stderr
+    assert f"{path}: 1 message kept without reasoning, since it was bound to what was removed\n" in result.stderr
     assert "--bound-reasoning" not in result.stderr
     assert json.loads(report.read_text())["dropped_reasoning"] == [len(messages) - 1]
     # What need not shrink keeps its thinking.

@@ -137,7 +137,8 @@ def _why(report: CompactionReport) -> str:
 def reasoning(report: CompactionReport) -> Iterator[str]:
     """What became of signed reasoning behind what was removed, and what the request can do about it."""
     if report.dropped_reasoning:
-        yield f"{some(len(report.dropped_reasoning), 'message')} kept without reasoning, bound to what was removed"
+        dropped = some(len(report.dropped_reasoning), "message")
+        yield f"{dropped} kept without reasoning, since it was bound to what was removed"
     if report.bound_reasoning:
         options = json.dumps(report.request_options)
         remedy = f"set {options} in the request, or use" if report.request_options else "see"

@@ -1,7 +1,7 @@
 """What counts of data whose meaning a format does not know (rule C1).
 
 Arguments, and parts of an unknown type, are counted by their compact JSON. Media and what is encrypted
-in there is counted flat, one for each, never by its length.
+in there are counted by rules of their own, never by their length.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from .._messages import Media, Part, PartKind
 from ._base import MAPPINGS
+from ._media import media
 
 # Fields that are no text for the model: ids, framing, caching, citations (never billed), signatures.
 _UNSENT = frozenset(
@@ -32,12 +33,12 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{76}\r?\n)*[A-Za-z0-9+/_-]+=*\s*")  # I
 
 def opaque(raw: Any) -> Part:
     """A part of unknown type; what nests deeper than the interpreter goes, or in a circle, counts nothing."""
-    media: list[Media] = []
+    found: list[Media] = []
     try:
-        kept = _legible(raw, media)
+        kept = _legible(raw, found)
     except RecursionError:
         return Part(PartKind.OPAQUE)
-    return Part(PartKind.OPAQUE, json_text(kept or None), media=tuple(media))
+    return Part(PartKind.OPAQUE, json_text(kept or None), media=tuple(found))
 
 
 def json_text(value: Any) -> str:
@@ -64,22 +65,22 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
 
 
-def _legible(value: Any, media: list[Media]) -> Any:
-    """The value with what is text in it, or None; what is counted flat is appended to ``media``."""
+def _legible(value: Any, found: list[Media]) -> Any:
+    """The value with what is text in it, or None; media are appended to ``found``."""
     if isinstance(value, str | bytes):
         kind = _media_kind(value)
         if kind is None:
             return value
-        media.append(Media(kind))
+        found.append(media(kind, value))
         return None
     if isinstance(value, MAPPINGS):
-        media.extend(Media("encrypted_reasoning") for key in value if key in _ENCRYPTED and value[key])
+        found.extend(Media("encrypted_reasoning") for key in value if key in _ENCRYPTED and value[key])
         sent = {k: v for k, v in value.items() if k not in _UNSENT and k not in _ENCRYPTED}
-        kept = {k: v if k in _TEXT and isinstance(v, str) else _legible(v, media) for k, v in sent.items()}
+        kept = {k: v if k in _TEXT and isinstance(v, str) else _legible(v, found) for k, v in sent.items()}
         return {k: v for k, v in kept.items() if v is not None}
     if isinstance(value, list | tuple):
-        return [kept for item in value if (kept := _legible(item, media)) is not None]
-    return _legible(_plain(value), media) if hasattr(value, "model_dump") else value
+        return [kept for item in value if (kept := _legible(item, found)) is not None]
+    return _legible(_plain(value), found) if hasattr(value, "model_dump") else value
 
 
 def _media_kind(value: str | bytes) -> str | None:

@@ -1,0 +1,70 @@
+"""What is wrong in a history, by the rules of its format, as its messages come one by one (rule K7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from ._groups import Problem
+from ._messages import Message, PartKind, Role, Tie, TieKind
+from ._rulebook import RuleBook
+
+
+@attrs.define(eq=False)
+class Judge:
+    """The problems of one list; ``claims_complete`` is what the format says of its lists."""
+
+    book: RuleBook
+    claims_complete: bool | None
+    _found: list[Problem] = attrs.field(init=False, factory=list)
+    """What is wrong with where messages stand, and with calls and results."""
+    _orphans: list[Tie] = attrs.field(init=False, factory=list)
+    _by_message: dict[int, list[Problem]] = attrs.field(init=False, factory=dict)
+    """By position, what is wrong with a message by itself."""
+    _spoken: bool = attrs.field(init=False, default=False)
+    """Whether there is a message that is no system message."""
+    _seems_complete: bool = attrs.field(init=False, default=True)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the list holds every call that its results answer; else some may be stored by the provider."""
+        return self._seems_complete if self.claims_complete is None else self.claims_complete
+
+    def take(self, position: int, message: Message, ties: Iterable[Tie]) -> None:
+        """Judge the next message, and how its calls and results belong to others."""
+        for tie in ties:
+            if tie.kind is TieKind.ORPHAN:
+                self._orphans.append(tie)
+            else:
+                self._found += self.book.of_tie(tie)
+        self.look_at(position, message)
+        begins_with_result = not self._spoken and message.answers
+        if begins_with_result or any(part.kind is PartKind.REFERENCE for part in message.parts):
+            self._seems_complete = False
+        self._spoken = self._spoken or message.role is not Role.SYSTEM
+
+    def look_at(self, position: int, message: Message) -> None:
+        """Judge a message by itself, also when another view took its place."""
+        found = self.book.of_message(position, message)
+        if found:
+            self._by_message[position] = found
+        else:
+            self._by_message.pop(position, None)
+
+    def note(self, problems: Iterable[Problem]) -> None:
+        """Note what somebody else found."""
+        self._found += problems
+
+    def problems(self, messages: Sequence[Message], unanswered: Iterable[Tie]) -> tuple[Problem, ...]:
+        """All that is wrong, by position; ``unanswered`` are the calls that wait for a result no more."""
+        ties = [*(self._orphans if self.complete else ()), *unanswered]
+        found = [*self._found, *(problem for tie in ties for problem in self.book.of_tie(tie))]
+        newest = len(messages) - 1
+        for position, problems in self._by_message.items():
+            # The assistant's newest message may be just being written.
+            if position < newest or messages[position].role is not Role.ASSISTANT:
+                found += problems
+        if messages:
+            found += self.book.of_last(newest, messages[-1])
+        return tuple(sorted(found, key=lambda problem: problem.position))

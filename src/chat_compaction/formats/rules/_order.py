@@ -1,0 +1,181 @@
+"""Rules of who speaks after whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from ..._messages import Message, PartKind, Role, Seam
+from ._rule import Rule
+
+if TYPE_CHECKING:
+    from ..._repair import Draft
+
+
+@attrs.frozen
+class FirstUser(Rule):
+    """The first message that is not a system message is a user's.
+
+    It costs one message: the user message that opened the oldest kept turn stays. Repair: what stands
+    ahead of the first words of the user leaves.
+    """
+
+    name: ClassVar[str] = "first_user"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        if not seam.at_head or seam.after.role in (Role.USER, Role.SYSTEM):
+            return None
+        return "the first message after system messages must be a user's"
+
+    def repair(self, draft: Draft) -> None:
+        """See :class:`Rule`."""
+        # One that only answers calls would lose its results, since the calls leave.
+        speaking = (position for position, view in enumerate(draft.views) if view.speaks_for_user)
+        for position in range(next(speaking, 0)):
+            if draft.views[position].role is not Role.SYSTEM:
+                draft.drop(self, position, "removed, since the first message must be a user's")
+
+
+@attrs.frozen
+class Alternation(Rule):
+    """The user's side and the assistant speak in turns; tools speak on the user's side, several in a row.
+
+    Repair: two messages of one side in a row become one, where the format can join them.
+    """
+
+    name: ClassVar[str] = "alternation"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        before, after = seam.before, seam.after
+        if before is None or Role.SYSTEM in (before.role, after.role):
+            return None
+        parallel = before.role is after.role is Role.TOOL
+        if parallel or (before.role is Role.ASSISTANT) is not (after.role is Role.ASSISTANT):
+            return None
+        who = "assistant" if after.role is Role.ASSISTANT else "user"
+        return f"follows another message of the {who}; the two sides must alternate"
+
+    def repair(self, draft: Draft) -> None:
+        """See :class:`Rule`."""
+        for position in reversed(draft.wrong_seams(self)):
+            draft.join(self, position, "joined to the message ahead of it, which is of the same side")
+
+
+@attrs.frozen
+class UserAfterTool(Rule):
+    """A user's message does not follow a tool's at once: the assistant speaks in between."""
+
+    name: ClassVar[str] = "user_after_tool"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        if seam.before is None or seam.before.role is not Role.TOOL or seam.after.role is not Role.USER:
+            return None
+        return "a user's message follows a tool's at once"
+
+
+@attrs.frozen
+class SystemAfterUser(Rule):
+    """A system message comes first, or behind the user or another system message."""
+
+    name: ClassVar[str] = "system_after_user"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        if seam.after.role is not Role.SYSTEM or seam.before is None:
+            return None
+        if seam.before.role in (Role.USER, Role.SYSTEM):
+            return None
+        return "a system message follows the assistant's or a tool's"
+
+
+@attrs.frozen
+class CallAfterUser(Rule):
+    """A message with calls comes right behind the user, behind results, or behind another one with calls."""
+
+    name: ClassVar[str] = "call_after_user"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        before = seam.before
+        if not seam.after.calls or before is None or before.role is not Role.ASSISTANT or before.calls:
+            return None
+        return "calls a tool right behind another message of the model"
+
+
+@attrs.frozen
+class SystemPlace(Rule):
+    """A system message in the list stands behind the user and ahead of the assistant, or at the end; never first.
+
+    Several in a row count as one, and behind a tool that the provider runs it may stand, too. One that
+    holds nothing that we can read is no such message: a directive, or what the provider made of older ones.
+    Repair: one that stands elsewhere moves behind the next user message; a leading one can't be mended, since
+    the system prompt belongs into a field of its own.
+    """
+
+    name: ClassVar[str] = "system_place"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        before, after = seam.before, seam.after
+        if _instructs(after):
+            if before is None:
+                return "a system message comes first; the system prompt belongs into a field of its own"
+            provider_ran = before.parts and before.parts[-1].kind is PartKind.TOOL_RESULT
+            if before.role is Role.ASSISTANT and not provider_ran:
+                return "a system message follows the assistant's, not the user's"
+        elif before is not None and _instructs(before) and after.role is not Role.ASSISTANT:
+            return "follows a system message, which must come right ahead of the assistant's"
+        return None
+
+    def repair(self, draft: Draft) -> None:
+        """See :class:`Rule`."""
+        for position in reversed(draft.wrong_seams(self)):
+            view = draft.views[position]
+            behind = range(position + 1, len(draft.views))
+            users = (p for p in behind if draft.views[p].role is Role.USER)
+            next_user = next(users, None)
+            if _instructs(view) and position and next_user is not None:
+                draft.move(self, position, next_user, "moved behind the next message of the user")
+            elif not _instructs(view) and view.role is Role.USER:
+                draft.move(self, position - 1, position, "moved behind the next message of the user")
+
+
+def _instructs(message: Message) -> bool:
+    opaque = bool(message.parts) and all(part.kind is PartKind.OPAQUE for part in message.parts)
+    return message.role is Role.SYSTEM and not opaque
+
+
+@attrs.frozen
+class LastRole(Rule):
+    """The last message is not the assistant's, as a request asks that is to be answered.
+
+    No format has this rule by itself: a history at rest ends with the assistant.
+    """
+
+    name: ClassVar[str] = "last_role"
+
+    def check_last(self, message: Message) -> str | None:
+        """See :class:`Rule`."""
+        return "the last message is the assistant's" if message.role is Role.ASSISTANT else None
+
+
+@attrs.frozen
+class ReasoningAlone(Rule):
+    """Reasoning is followed by what it led to. Repair: reasoning that is not leaves."""
+
+    name: ClassVar[str] = "reasoning_alone"
+
+    def check_seam(self, seam: Seam) -> str | None:
+        """See :class:`Rule`."""
+        if seam.before is None or not seam.before.reasoning_only or seam.after.role is Role.ASSISTANT:
+            return None
+        return "the reasoning ahead of it led to nothing"
+
+    def repair(self, draft: Draft) -> None:
+        """See :class:`Rule`."""
+        for position in reversed(draft.wrong_seams(self)):
+            draft.drop(self, position - 1, "removed reasoning that led to nothing")
