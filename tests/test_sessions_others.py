@@ -126,10 +126,11 @@ def test_gemini_cli_lines_are_messages_and_changes(lines: list[Any], contents: l
     assert (session.source, session.format, session.shape) == ("gemini_cli", "gemini_cli", "list")
 
 
-def test_gemini_cli_objects_keep_their_shape() -> None:
-    """Older versions write one object, which is written again as one."""
+@pytest.mark.parametrize("indent", [None, 2])
+def test_gemini_cli_objects_keep_their_shape(indent: int | None) -> None:
+    """Older versions write one object, which is written again as one, be it in one line."""
     whole = {**HEADER, "messages": [gemini("1", "a")]}
-    session = parse_session(json.dumps(whole, indent=2).encode(), "session")
+    session = parse_session(json.dumps(whole, indent=indent).encode(), "session")
     assert (session.source, session.format, session.shape) == ("gemini_cli", "gemini_cli", "object")
     assert json.loads(session.dump(session.messages)) == whole
 

@@ -29,7 +29,7 @@ from ._factories import (
     tool_groups_exceed,
     turns_exceed,
 )
-from ._groups import GroupKind, MessageGroup, Problem, Repair
+from ._groups import GroupKind, MessageGroup
 from ._index import IndexSnapshot, MessageIndex
 from ._predicate_parser import parse_predicate
 from ._predicates import (
@@ -47,6 +47,7 @@ from ._predicates import (
     tool_groups,
     turns,
 )
+from ._problems import Problem, Repair
 from ._reducer import ChatReducer, as_chat_reducer
 from ._repair import Repaired, repair
 from ._report import Blocker, CompactionReport, Exclusion

@@ -165,27 +165,41 @@ class Conversation:
         Raises :class:`StrategyError`: a rule says something else of two neighbours than of the whole list.
         """
         ledger = Ledger(self.settings, self.reader.format)
-        for position, bundle in enumerate(self.ledger.grouping.of):
-            view = self.ledger.sent(position) if bundle.included else None
-            if view is not None:
-                ledger.append(view, pinned=self.ledger.pins[position])
+        for place, (position, raw) in enumerate(self.projection()):
+            ledger.append(self.reader.format.read(raw, place), pinned=self.ledger.pins[position])
         before = Counter(problem.rule for problem in self.ledger.problems())
         worse = Counter(problem.rule for problem in ledger.problems()) - before
         if worse:
             raise StrategyError(f"compaction would break rules of the format: {', '.join(sorted(worse))}")
 
-    def project(self) -> list[Any]:
-        """The messages to send: the caller's own, or copies without reasoning that is bound to what is gone."""
-        return [self._sent(position) for position in self.positions()]
+    def projection(self) -> list[tuple[int, Any]]:
+        """The messages to send, each with its position: the caller's own, or copies without bound reasoning.
 
-    def positions(self) -> list[int]:
-        """The positions of the messages to send."""
-        ledger = self.ledger
-        return [
-            position
-            for position, bundle in enumerate(ledger.grouping.of)
-            if bundle.included and ledger.sent(position) is not None
-        ]
+        Where nothing is left of a message between two that may not stand next to each other, they become one.
+        """
+        sent: list[tuple[int, Any]] = []
+        vanished = False
+        for position, bundle in enumerate(self.ledger.grouping.of):
+            if not bundle.included:
+                continue
+            message = self._sent(position)
+            if message is None:
+                vanished = True
+                continue
+            joined = self._joined(sent[-1], position, message) if vanished and sent else None
+            if joined is not None:
+                sent[-1] = joined
+            else:
+                sent.append((position, message))
+            vanished = False
+        return sent
+
+    def _joined(self, before: tuple[int, Any], position: int, message: Any) -> tuple[int, Any] | None:
+        views, book = self.ledger.views, self.ledger.cuts.book
+        if book.broken_by(views[before[0]], views[position], at_head=False) is None:
+            return None
+        joined = self.reader.format.joined(before[1], message)
+        return None if joined is None else (before[0], joined)
 
     def _sent(self, position: int) -> Any | None:
         raw = self.raw[position]

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
-from ._groups import Bundle, Grouping, GroupKind, Problem
+from ._groups import Bundle, Grouping, GroupKind
 from ._messages import Message, Role, Seam
+from ._problems import Problem
 from ._rulebook import RuleBook
 
 _HEAD = -1

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ._text import some
 
 if TYPE_CHECKING:
-    from ._groups import Problem
+    from ._problems import Problem
     from ._report import CompactionReport
 
 

@@ -30,24 +30,6 @@ class GroupKind(enum.Enum):
 
 
 @attrs.frozen
-class Problem:
-    """Something in a history that breaks a rule: where, which rule, and what it is."""
-
-    position: int
-    rule: str
-    message: str
-
-
-@attrs.frozen
-class Repair:
-    """Something in a history that was mended: where in the caller's list, which rule asked for it, what was done."""
-
-    position: int
-    rule: str
-    action: str
-
-
-@attrs.frozen
 class MessageGroup:
     """A snapshot of a group: messages that stay or leave together.
 

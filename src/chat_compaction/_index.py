@@ -9,9 +9,10 @@ import attrs
 
 from ._conversation import Conversation, IndexUpdate
 from ._errors import ProtectedGroupError
-from ._groups import Bundle, GroupKind, MessageGroup, Problem
+from ._groups import Bundle, GroupKind, MessageGroup
 from ._ledger import Ledger
 from ._predicates import Metric, tokens
+from ._problems import Problem
 from ._settings import BoundReasoning, IndexSettings
 from ._text import shown, spans, text_table
 from .counters import Counter, MediaCosts
@@ -176,11 +177,11 @@ class MessageIndex:
         ledger = self._ledger
         if ledger.included.messages == ledger.all.messages and ledger.changed_from is None:
             return list(self._conversation.raw)
-        return self._conversation.project()
+        return [message for _, message in self._conversation.projection()]
 
     def included_positions(self) -> list[int]:
         """The positions of :meth:`included_messages` in the caller's list."""
-        return self._conversation.positions()
+        return [position for position, _ in self._conversation.projection()]
 
     # -- excluding -----------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from ._groups import Problem
 from ._messages import Message, PartKind, Role, Tie, TieKind
+from ._problems import Problem
 from ._rulebook import RuleBook
 
 

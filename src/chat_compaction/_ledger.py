@@ -15,10 +15,11 @@ import attrs
 
 from ._cuts import Cuts
 from ._errors import CompactionError
-from ._groups import Bundle, Grouping, GroupKind, MessageGroup, Problem
+from ._groups import Bundle, Grouping, GroupKind, MessageGroup
 from ._judge import Judge
 from ._messages import Message
 from ._predicates import Metric
+from ._problems import Problem
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
 from .formats import Format
@@ -269,6 +270,13 @@ class Ledger:
             return view
         bare = view.without_reasoning()
         return bare if bare.parts else None
+
+    def unsent(self) -> int:
+        """How many messages are included of which nothing is sent."""
+        if self.changed_from is None:
+            return 0
+        behind = range(self.changed_from, len(self.views))
+        return sum(self.grouping.of[place].included and self.sent(place) is None for place in behind)
 
     def _moved(self, bundle: Bundle) -> None:
         """A group left or came back."""

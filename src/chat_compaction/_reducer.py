@@ -48,6 +48,9 @@ class _Work:
 def _repaired(index: MessageIndex) -> _Work:
     ledger, settings = index._ledger, attrs.evolve(index._settings, format=index.format)
     repaired = repair_read(index._conversation.raw, ledger.views, ledger.pins, index.format, settings)
+    # A copy of a pinned message is pinned, too.
+    pinned = [raw for raw, is_pinned in zip(repaired.messages, repaired.pinned, strict=True) if is_pinned]
+    settings = attrs.evolve(settings, pins=pinned)
     mended = MessageIndex(repaired.messages, settings)
     mended._ledger.repaired_from = repaired.first_changed
     mended._ledger.see_changes()
@@ -161,7 +164,7 @@ def as_chat_reducer(
 
     The arguments are those of :meth:`MessageIndex.from_messages`, and: ``on_invalid`` for a history that breaks a
     rule already: ``"keep"`` reports it, ``"repair"`` mends it first and reports what was done
-    (:func:`chat_compaction.formats.repair`), ``"raise"`` raises :class:`InvalidHistoryError`;
+    (:func:`chat_compaction.repair`), ``"raise"`` raises :class:`InvalidHistoryError`;
     ``on_overflow="raise"`` raises :class:`ContextOverflowError` where the report would say ``fits=False``;
     ``hooks`` get the report of every call (None: log through structlog; ``()``: none).
 

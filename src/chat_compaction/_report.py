@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from ._groups import GroupKind, Problem, Repair
+from ._groups import GroupKind
+from ._problems import Problem, Repair
 from ._text import some, spans
 
 
@@ -82,7 +83,7 @@ class CompactionReport:
     stable_prefix_tokens: int | None = None
     bound_reasoning: tuple[int, ...] = ()
     dropped_reasoning: tuple[int, ...] = ()
-    request_options: Mapping[str, Any] = attrs.field(factory=dict)
+    request_options: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
     problems: tuple[Problem, ...] = ()
     repairs: tuple[Repair, ...] = ()
     duration_ms: float = attrs.field(default=0.0, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from time import perf_counter
 from typing import Any
 
@@ -28,7 +29,9 @@ class Measure:
     def of(cls, index: MessageIndex) -> Measure:
         """Measure now."""
         known, exact = index.known(tokens)
-        return cls(known, exact, index.value(messages), index.value(groups), index.value(turns))
+        # Without its reasoning, nothing may be left of a message.
+        sent = index.value(messages) - index._ledger.unsent()
+        return cls(known, exact, sent, index.value(groups), index.value(turns))
 
 
 @attrs.frozen
@@ -173,5 +176,5 @@ def _reasoning(index: MessageIndex, first: int | None) -> dict[str, Any]:
     return {
         "bound_reasoning": bound,
         "dropped_reasoning": tuple(position for position in signed if ledger.lost_reasoning(position)),
-        "request_options": index.format.request_options if bound else {},
+        "request_options": deepcopy(dict(index.format.request_options)) if bound else {},
     }

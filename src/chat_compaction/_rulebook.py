@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from ._groups import Problem
 from ._messages import Message, Seam, Tie
+from ._problems import Problem
 from .formats import Format
 from .formats.rules import Rule
 

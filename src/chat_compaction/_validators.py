@@ -22,6 +22,12 @@ def a_bool(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         raise TypeError(f"{attribute.alias} must be True or False, got {value!r}")
 
 
+def true_false_or_none(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """True, False or None."""
+    if value is not None:
+        a_bool(_, attribute, value)
+
+
 def a_callable(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     """Something that can be called."""
     if not callable(value):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from .._groups import Problem, Repair
+from .._problems import Problem, Repair
 from .._repair import Repaired
 from .._repair import repair as mend
 from .._text import some

@@ -18,6 +18,7 @@ import attrs
 from .._errors import MessageError
 from .._messages import Message, Role
 from .._text import shown
+from .._validators import true_false_or_none
 from ..counters import MediaCosts
 from .rules import DuplicateResult, OrphanResult, Rule, UnansweredCall
 
@@ -54,7 +55,7 @@ class Format(ABC):
     request_options: ClassVar[Mapping[str, Any]] = {}
 
     rules: tuple[Rule, ...] = attrs.field(kw_only=True, converter=_rules)
-    complete: bool | None = attrs.field(default=True, kw_only=True)
+    complete: bool | None = attrs.field(default=True, kw_only=True, validator=true_false_or_none)
 
     @rules.default
     def _default_rules(self) -> tuple[Rule, ...]:

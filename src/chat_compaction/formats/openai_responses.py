@@ -22,6 +22,7 @@ import attrs
 
 from .._messages import Media, Message, Part, PartKind, Role
 from .._text import shown
+from .._validators import true_false_or_none
 from ..counters import MediaCosts, OpenAIMediaCosts
 from ._base import (
     MAPPINGS,
@@ -137,7 +138,7 @@ class OpenAIResponsesFormat(Format):
     runs: ClassVar[bool] = True
     default_rules: ClassVar[tuple[Rule, ...]] = (*PAIRS, ReasoningAlone())
 
-    complete: bool | None = attrs.field(default=None, kw_only=True)
+    complete: bool | None = attrs.field(default=None, kw_only=True, validator=true_false_or_none)
 
     def claims(self, raw: Any) -> bool:
         """An item or part type that only this format has; or an ``openai`` object of the Responses API."""

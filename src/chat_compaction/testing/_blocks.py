@@ -38,7 +38,7 @@ def _thinking(line: Line) -> Raw:
 
 def _hosted(line: Line) -> list[Raw]:
     """The use of a tool that Anthropic runs, its call and its result."""
-    call_id = f"srvtoolu_{line.text}{line.look}"
+    call_id = f"srvtoolu_{line.number:02}"
     kind = "mcp_tool" if line.pick(0, 1) else "web_search_tool"
     use = {"type": "mcp_tool_use", "server_name": "docs"} if line.pick(0, 1) else {"type": "server_tool_use"}
     return [
@@ -69,7 +69,9 @@ def bedrock_converse(line: Line) -> Iterator[Raw]:
         for call in line.results
     ]
     said = [] if line.follows else said
-    cached = [{"cachePoint": {"type": "default"}}] if line.role == "user" and line.also(0, 0, 1) and (said or found) else []
+    cached = (
+        [{"cachePoint": {"type": "default"}}] if line.role == "user" and line.also(0, 0, 1) and (said or found) else []
+    )
     content = [*thinking, *seen, *(said if line.calls else ()), *calls, *found, *(() if line.calls else said), *cached]
     yield {"role": line.role, "content": content}
 

@@ -38,15 +38,19 @@ def named(lines: Sequence[Line], unnamed: bool) -> Iterator[Line]:
     late: list[Line] = []
     for number, line in enumerate(lines):
         calls = tuple([_named(call, number, nth, unnamed) for nth, call in enumerate(line.calls)])
-        yield attrs.evolve(line, calls=calls)
+        if calls and not line.order:  # A call that waits is the last of all.
+            yield from late
+            late = []
+        line = attrs.evolve(line, calls=calls, number=number)
+        yield line
         yield from late
         late = []
         if line.order:
             results = tuple([calls[nth] for nth in line.order])
             late = [attrs.evolve(line, role="user", reasoning=None, calls=(), results=results, order=(), follows=True)]
-            if not line.late:
-                yield from late
-                late = []
+        if not line.late:
+            yield from late
+            late = []
     yield from late
 
 
@@ -65,7 +69,9 @@ def valid_lines(habits: Habits) -> Lines:
     between = _seldom(system, habits.system == "anywhere")
     waiting = st.lists(_lines(calls=_calls(habits).map(lambda calls: calls[:1])), max_size=1)
     last = st.just([]) | st.builds(_joined, _turn(habits, ends=False), waiting)
-    turns = st.lists(st.builds(_joined, between, _turn(habits)), min_size=1, max_size=5).map(lambda some: _joined(*some))
+    turns = st.lists(st.builds(_joined, between, _turn(habits)), min_size=1, max_size=5).map(
+        lambda some: _joined(*some)
+    )
     return st.builds(_joined, head, server, turns, last)
 
 
@@ -85,7 +91,9 @@ def hostile_lines(habits: Habits) -> Lines:
         _lines(role=st.just("user"), text=text, results=calls),
         _lines(role=st.sampled_from(["user", "assistant"]), text=text, calls=calls, results=calls),
     )
-    return st.lists(st.lists(line, min_size=1, max_size=3) | _turn(habits), max_size=10).map(lambda some: _joined(*some))
+    return st.lists(st.lists(line, min_size=1, max_size=3) | _turn(habits), max_size=10).map(
+        lambda some: _joined(*some)
+    )
 
 
 def _joined(*pieces: Sequence[Line]) -> list[Line]:
@@ -108,7 +116,9 @@ def _seldom(line: SearchStrategy[Line], may: bool = True) -> Lines:
     """None of it, or one."""
     from hypothesis import strategies as st
 
-    return st.sampled_from([0, 0, 0, 1] if may else [0]).flatmap(lambda count: st.lists(line, min_size=count, max_size=count))
+    return st.sampled_from([0, 0, 0, 1] if may else [0]).flatmap(
+        lambda count: st.lists(line, min_size=count, max_size=count)
+    )
 
 
 def _calls(habits: Habits) -> SearchStrategy[tuple[Call, ...]]:

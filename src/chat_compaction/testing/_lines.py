@@ -35,6 +35,8 @@ class Line:
     late: bool = False
     follows: bool = False
     """It holds the results of the calls of the line ahead."""
+    number: int = 0
+    """Its place in the history, for ids that are used once."""
 
     def pick(self, *options: Any) -> Any:
         """One of the forms that a format has for this."""

@@ -85,7 +85,10 @@ def mistral(line: Line) -> Iterator[Raw]:
             texts = [{"type": "text", "text": said}] if said else []
             said = [{"type": "thinking", "thinking": [{"type": "text", "text": line.reasoning}]}, *texts]
         elif line.media and line.role == "user":
-            said = [{"type": "text", "text": said}, {"type": "image_url", "image_url": f"data:image/png;base64,{PIXEL}"}]
+            said = [
+                {"type": "text", "text": said},
+                {"type": "image_url", "image_url": f"data:image/png;base64,{PIXEL}"},
+            ]
         message: Raw = {"role": "assistant" if line.calls else line.role, "content": said}
         if line.calls:
             message["tool_calls"] = [_mistral_call(call) for call in line.calls]
@@ -104,15 +107,15 @@ def _mistral_call(call: Call) -> Raw:
 def openai_responses(line: Line) -> Iterator[Raw]:
     """Each thing is an item of its own, reasoning ahead of what it led to."""
     if line.role == "server":
-        yield from line.pick([], [{"type": "item_reference", "id": "msg_1"}, {"id": "fc_1"}])
-        yield {"type": "function_call_output", "call_id": "server_1", "output": line.text or ""}
+        yield from line.pick([], [{"type": "item_reference", "id": "msg_0"}, {"id": "fc_0"}])
+        yield {"type": "function_call_output", "call_id": "server", "output": line.text or ""}
         return
     if line.role == "system":
         yield _setting(line)
         return
     if line.reasoning is not None:
         summary = line.pick([], [{"type": "summary_text", "text": line.reasoning}])
-        yield {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAAAA"}
+        yield {"type": "reasoning", "id": f"rs_{line.number}", "summary": summary, "encrypted_content": "gAAAAA"}
     if line.role == "assistant" and not line.calls and line.also(0, 0, 1):
         yield _hosted(line)
     if line.text and not line.results:
@@ -135,7 +138,7 @@ def _setting(line: Line) -> Raw:
 def _item(line: Line) -> Raw:
     if line.role == "assistant":
         part = {"type": "output_text", "text": line.text, "annotations": []}
-        whole = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+        whole = {"type": "message", "id": f"msg_{line.number}", "role": "assistant", "status": "completed", "content": [part]}
         return dict(line.pick(whole, {"role": "assistant", "content": line.text}))
     media: Raw = line.also(
         {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "auto"},
@@ -148,12 +151,19 @@ def _item(line: Line) -> Raw:
 def _hosted(line: Line) -> Raw:
     """The use of a tool that OpenAI runs."""
     item: Raw = line.pick(
-        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "Oslo"}},
-        {"type": "mcp_call", "id": "mcp_1", "server_label": "docs", "name": "find", "arguments": "{}", "output": "found"},
-        {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["Oslo"]},
+        {"type": "web_search_call", "id": f"ws_{line.number}", "status": "completed", "action": {"type": "search", "query": "Oslo"}},
+        {
+            "type": "mcp_call",
+            "id": f"mcp_{line.number}",
+            "server_label": "docs",
+            "name": "find",
+            "arguments": "{}",
+            "output": "found",
+        },
+        {"type": "file_search_call", "id": f"fs_{line.number}", "status": "completed", "queries": ["Oslo"]},
         {
             "type": "code_interpreter_call",
-            "id": "ci_1",
+            "id": f"ci_{line.number}",
             "status": "completed",
             "code": "1 + 1",
             "container_id": "cntr_1",

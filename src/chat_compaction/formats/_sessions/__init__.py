@@ -167,7 +167,10 @@ def _is_lines(text: str) -> bool:
         value = json.loads(first)
     except (ValueError, RecursionError):
         return False
-    return bool(rest.strip()) or ("role" in value and "messages" not in value) or _agent([value]) is not None
+    if rest.strip():
+        return True
+    holds_messages = any(isinstance(_at(value, key), list) for key in _KEYS)
+    return not holds_messages and (("role" in value and "messages" not in value) or _agent([value]) is not None)
 
 
 def _uncommented(text: str) -> str:

@@ -12,6 +12,7 @@ page of the format.
 from ..._messages import Seam, Tie, TieKind
 from ._calls import DuplicateResult, NotAdjacent, OrphanResult, RepeatedId, UnansweredCall
 from ._content import EmptyContent, ResultsFirst
+from ._draft import Draft
 from ._order import (
     Alternation,
     CallAfterUser,
@@ -27,6 +28,7 @@ from ._rule import Rule
 __all__ = [
     "Alternation",
     "CallAfterUser",
+    "Draft",
     "DuplicateResult",
     "EmptyContent",
     "FirstUser",

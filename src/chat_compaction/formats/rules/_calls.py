@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import attrs
 
@@ -10,7 +10,7 @@ from ..._messages import PartKind, Tie, TieKind
 from ._rule import Rule
 
 if TYPE_CHECKING:
-    from ..._repair import Draft
+    from ._draft import Draft
 
 
 @attrs.frozen
@@ -73,6 +73,11 @@ class UnansweredCall(Rule):
                 draft.cut(self, tie.position, {tie.part}, action)
 
 
+def _none_or_one(_: object, __: object, value: object) -> None:
+    if type(value) is not int or value not in (0, 1):
+        raise ValueError(f"turns must be 0 or 1, got {value!r}")
+
+
 @attrs.frozen
 class NotAdjacent(Rule):
     """Results follow their call at once: with ``turns=0`` nothing but results stands between.
@@ -85,7 +90,7 @@ class NotAdjacent(Rule):
 
     name: ClassVar[str] = "not_adjacent"
 
-    turns: int = 0
+    turns: Literal[0, 1] = attrs.field(default=0, validator=_none_or_one)
 
     def check_tie(self, tie: Tie) -> str | None:
         """See :class:`Rule`."""

@@ -11,7 +11,7 @@ from ..._validators import one_of
 from ._rule import Rule
 
 if TYPE_CHECKING:
-    from ..._repair import Draft
+    from ._draft import Draft
 
 
 @attrs.frozen
@@ -47,10 +47,16 @@ class EmptyContent(Rule):
         for position in draft.wrong_messages(self):
             view = draft.views[position]
             blank = self._blank(view)
-            if len(blank) == len(view.parts):
-                draft.drop(self, position, "removed, since it is empty")
-            else:
+            if len(blank) < len(view.parts):
                 draft.cut(self, position, blank, "removed an empty text")
+            elif not _opens(draft, position):
+                draft.drop(self, position, "removed, since it is empty")
+
+
+def _opens(draft: Draft, position: int) -> bool:
+    """Whether a message is the user's that comes first: without it, the assistant would, which nobody could mend."""
+    views = draft.views
+    return views[position].role is Role.USER and all(view.role is Role.SYSTEM for view in views[:position])
 
 
 def _is_blank(part: Part) -> bool:

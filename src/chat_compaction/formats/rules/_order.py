@@ -10,7 +10,7 @@ from ..._messages import Message, PartKind, Role, Seam
 from ._rule import Rule
 
 if TYPE_CHECKING:
-    from ..._repair import Draft
+    from ._draft import Draft
 
 
 @attrs.frozen
@@ -33,9 +33,10 @@ class FirstUser(Rule):
         """See :class:`Rule`."""
         # One that only answers calls would lose its results, since the calls leave.
         speaking = (position for position, view in enumerate(draft.views) if view.speaks_for_user)
-        for position in range(next(speaking, 0)):
-            if draft.views[position].role is not Role.SYSTEM:
-                draft.drop(self, position, "removed, since the first message must be a user's")
+        ahead = [place for place in range(next(speaking, 0)) if draft.views[place].role is not Role.SYSTEM]
+        if all(map(draft.may_leave, ahead)):  # What stays would be first.
+            for place in ahead:
+                draft.drop(self, place, "removed, since the first message must be a user's")
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ import attrs
 from ..._messages import Message, Seam, Tie
 
 if TYPE_CHECKING:
-    from ..._repair import Draft
+    from ._draft import Draft
 
 
 @attrs.frozen
