@@ -124,7 +124,8 @@ class Grouping:
         goes_on = self._goes_on(message)
         if goes_on is not None:
             joined[id(goes_on)] = goes_on
-        return Placement(tuple(sorted(joined.values(), key=lambda bundle: bundle.first)), tuple(ties))
+        oldest_first = sorted(joined.values(), key=lambda bundle: bundle.first) if len(joined) > 1 else joined.values()
+        return Placement(tuple(oldest_first), tuple(ties))
 
     def _goes_on(self, message: Message) -> Bundle | None:
         """The response that a message of the assistant goes on with, if it does."""

@@ -39,10 +39,11 @@ class Judge:
             else:
                 self._found += self.book.of_tie(tie)
         self.look_at(position, message)
-        begins_with_result = not self._spoken and message.answers
-        if begins_with_result or any(part.kind is PartKind.REFERENCE for part in message.parts):
-            self._seems_complete = False
-        self._spoken = self._spoken or message.role is not Role.SYSTEM
+        if self.claims_complete is None and self._seems_complete:
+            begins_with_result = not self._spoken and message.answers
+            refers = any(part.kind is PartKind.REFERENCE for part in message.parts)
+            self._seems_complete = not (begins_with_result or refers)
+            self._spoken = self._spoken or message.role is not Role.SYSTEM
 
     def look_at(self, position: int, message: Message) -> None:
         """Judge a message by itself, also when another view took its place."""

@@ -108,32 +108,32 @@ class Ledger:
         But not one that must stay: a pinned message, or new words of the user beside the result.
         """
         placement = self.grouping.place(view)
+        reasons = [bundle.excluded for bundle in placement.joined]
+        gone = [place for bundle in placement.joined if bundle.excluded for place in bundle.positions]
         held = any(bundle.held for bundle in placement.joined)
-        before = [(bundle.excluded, list(bundle.positions)) for bundle in placement.joined]
         for joined in placement.joined:
             self._total(joined, -1)
             joined.held = False
         bundle = self.grouping.append(view, placement, pinned=pinned)
-        must_stay = pinned or view.speaks_for_user
-        reasons = [reason for reason, _ in before]
-        bundle.excluded = None if must_stay or None in reasons else next(iter(reasons), None)
+        must_stay = pinned or (bool(gone) and view.speaks_for_user)
+        bundle.excluded = reasons[0] if reasons and not must_stay and None not in reasons else None
         self.views.append(view)
         self.pins.append(pinned)
         self.counts.append(count)
         if count is None:
             self._uncounted[len(self.counts) - 1] = None
-        bundle.counted += count or 0
-        bundle.uncounted += count is None
+            bundle.uncounted += 1
+        else:
+            bundle.counted += count
         self._total(bundle, 1)
-        self.judge.note(self.cuts.append(stays=bundle.excluded is None))
         self.judge.take(len(self.views) - 1, view, placement.ties)
-        came_back = [position for reason, positions in before if reason for position in positions]
-        if bundle.excluded is None and came_back:
+        self.judge.note(self.cuts.append(stays=bundle.excluded is None))
+        if gone and bundle.excluded is None:
             self._rejoined(bundle, must_stay)
-            self._fill(self.cuts.set_staying(came_back, True))
+            self._fill(self.cuts.set_staying(gone, True))
         if held:
             self._hold(*self.cuts.refill_all())
-        elif self.included.groups < self.all.groups and self.cuts.book.seams:
+        elif self.cuts.book.seams and self.included.groups < self.all.groups:
             self._fill({len(self.views) - 1})
 
     def _rejoined(self, bundle: Bundle, must_stay: bool) -> None:

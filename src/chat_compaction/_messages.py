@@ -189,4 +189,5 @@ class Tie:
     @property
     def position(self) -> int:
         """The message to blame: that of the result, or of the call where there is none."""
-        return next(position for position in (self.result, self.call) if position is not None)
+        # One of the two is there.
+        return self.result if self.result is not None else self.call or 0

@@ -38,6 +38,8 @@ class EmptyContent(Rule):
     def _blank(self, message: Message) -> set[int]:
         """The numbers of the texts that may not be there."""
         blank = {number for number, part in enumerate(message.parts) if _is_blank(part)}
+        if not blank:
+            return blank
         if self.spaces == "refused" or (self.spaces == "alone" and len(blank) == len(message.parts)):
             return blank
         return {number for number in blank if not message.parts[number].text}

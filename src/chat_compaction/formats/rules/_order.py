@@ -146,8 +146,9 @@ class SystemPlace(Rule):
 
 
 def _instructs(message: Message) -> bool:
-    opaque = bool(message.parts) and all(part.kind is PartKind.OPAQUE for part in message.parts)
-    return message.role is Role.SYSTEM and not opaque
+    if message.role is not Role.SYSTEM:
+        return False
+    return not message.parts or any(part.kind is not PartKind.OPAQUE for part in message.parts)
 
 
 @attrs.frozen
