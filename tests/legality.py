@@ -10,7 +10,7 @@ It shares nothing with the package's own reading, grouping or rules: it looks at
 - OpenAI Responses: reasoning is followed by what it led to, and an item of the model's stays with the reasoning it
   came with. A list that refers to the server's items, or begins with a result, may answer calls that it does not hold;
 - Anthropic: results stand in the turn behind the call (consecutive messages of one role are one turn), ahead of all
-  else in it; what the provider runs itself is answered on its own side; the first message is a user's; ids are unique;
+  else in it and in their message; what the provider runs itself is answered on its own side; the first message is a user's; ids are unique;
   a system message comes behind the user's turn or a server tool's result, and ahead of the assistant's, or last; no
   text is empty;
 - Bedrock Converse: that, and the two roles alternate;
@@ -215,10 +215,15 @@ def _at_once(history: Sequence[Said], found: Sequence[Link]) -> Iterator[Fault]:
 
 
 def _in_next_turn(history: Sequence[Said], found: Sequence[Link]) -> Iterator[Fault]:
-    """The result stands in the turn behind the call's."""
+    """The result stands in the turn behind the call's, and no message ahead of it there says something else."""
     yield from _paired(history, found)
     turns = _numbers(history, lambda one, other: _speaker(one) == _speaker(other))
-    yield from _far(history, found, lambda call, result: turns[result] > turns[call] + 1)
+
+    def is_far(call: int, result: int) -> bool:
+        ahead = [history[p] for p in range(call + 1, result) if turns[p] == turns[result]]
+        return turns[result] > turns[call] + 1 or any(not message.only("result") for message in ahead)
+
+    yield from _far(history, found, is_far)
 
 
 def _far(history: Sequence[Said], found: Sequence[Link], is_far: Callable[[int, int], bool]) -> Iterator[Fault]:
@@ -257,7 +262,8 @@ def _first_user(history: Sequence[Said]) -> Iterator[Fault]:
 
 def _alternation(history: Sequence[Said]) -> Iterator[Fault]:
     for (_, one), (position, other) in pairwise(_spoken(history)):
-        if "system" not in (one.side, other.side) and _speaker(one) == _speaker(other):
+        parallel = one.side == other.side == "tool"
+        if not parallel and "system" not in (one.side, other.side) and _speaker(one) == _speaker(other):
             yield Fault("alternation", f"messages[{position}] is of the same side as the one ahead", position)
 
 
@@ -270,32 +276,24 @@ def _mistral_order(history: Sequence[Said]) -> Iterator[Fault]:
 
 
 def _system_place(history: Sequence[Said]) -> Iterator[Fault]:
-    sides = [message.side for message in history]
-    for position, message in enumerate(history):
-        if message.side != "system":
-            continue
-        ahead = next((p for p in range(position - 1, -1, -1) if sides[p] != "system"), None)
-        behind = next((p for p in range(position + 1, len(sides)) if sides[p] != "system"), None)
-        ended = ahead is not None and history[ahead].pieces[-1:]
-        by_server = ahead is not None and sides[ahead] == "assistant" and ended and ended[0].kind == "result"
-        legal_ahead = ahead is not None and (sides[ahead] in ("user", "mark") or by_server)
-        legal_behind = behind is None or sides[behind] in ("assistant", "mark")
-        if not legal_ahead or not legal_behind:
-            yield Fault("system_place", f"messages[{position}] is a system message out of place", position)
+    """Several system messages in a row count as one; those that come first are to blame, not what follows them."""
+    head = next((place for place, one in enumerate(history) if one.side not in ("system", "mark")), len(history))
+    nobody, anybody = Said("nobody"), Said("mark")
+    for one, (position, other) in pairwise([(0, nobody), *enumerate(history), (len(history), anybody)]):
+        ahead = one[1]
+        by_server = ahead.side == "assistant" and ahead.pieces[-1:] and ahead.pieces[-1].kind == "result"
+        if other.side == "system" and ahead.side not in ("system", "user", "tool", "mark") and not by_server:
+            yield Fault("system_place", f"messages[{position}] is a system message and not behind the user's", position)
+        if position > head and ahead.side == "system" and other.side not in ("system", "assistant", "mark"):
+            yield Fault("system_place", f"messages[{position}] follows a system message, and is the user's", position)
 
 
 def _results_first(history: Sequence[Said]) -> Iterator[Fault]:
-    """In each of the user's turns, results stand ahead of all else."""
-    other_ahead = False
+    """In a message of the user's, results stand ahead of all else."""
     for position, message in enumerate(history):
-        if message.side != "user":
-            other_ahead = False
-            continue
-        for piece in message.pieces:
-            if piece.kind == "result" and other_ahead:
-                yield Fault("results_first", f"messages[{position}] has results behind other content", position)
-                break
-            other_ahead = other_ahead or piece.kind != "result"
+        others = [piece.kind != "result" for piece in message.pieces]
+        if message.side == "user" and others != sorted(others):
+            yield Fault("results_first", f"messages[{position}] has results behind other content", position)
 
 
 def _call_place(history: Sequence[Said]) -> Iterator[Fault]:

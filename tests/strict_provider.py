@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,7 +93,7 @@ class StrictProvider:
         """Take a request, or refuse it."""
         drops = self._drops(request)
         wrong = self.mismatched(messages)
-        torn = self._torn(messages, self._first_change(messages))
+        torn = self._torn(messages, wrong)
         if torn:
             raise Refused("Only some of the thinking was left out.", torn)
         if wrong and not drops:
@@ -110,7 +109,11 @@ class StrictProvider:
 
     def signed(self, message: Any) -> bool:
         """Whether a message holds a signed block."""
-        return any(map(self._signature, _blocks(message)))
+        return bool(self.marks(message))
+
+    def marks(self, message: Any) -> list[str]:
+        """The signatures in a message."""
+        return [signature for signature in map(self._signature, _blocks(message)) if signature]
 
     def without_thinking(self, message: Any) -> dict[str, Any]:
         """The message without any thinking, signed or not."""
@@ -140,12 +143,6 @@ class StrictProvider:
                 ahead.update(_json(block))
             yield position, message, found
 
-    def _first_change(self, messages: Sequence[Any]) -> int:
-        """Where the first block stands that was left out or is behind a change; behind the last, where there is none."""
-        wrong = self.mismatched(messages)
-        bare = self._bared(messages)
-        return min([*wrong, *bare], default=len(messages))
-
     def _bared(self, messages: Sequence[Any]) -> list[int]:
         """The messages that were issued with thinking and came without any."""
         return [
@@ -156,14 +153,16 @@ class StrictProvider:
             if bare in self._thoughts and bare not in self._plain
         ]
 
-    def _torn(self, messages: Sequence[Any], first: int) -> list[int]:
+    def _torn(self, messages: Sequence[Any], wrong: Sequence[int]) -> list[int]:
         """Messages with only some of their thinking, or with thinking while others behind the change have none."""
         bared = self._bared(messages)
+        # The first block that was left out, or that is behind a change.
+        first = min([*wrong, *bared], default=len(messages))
         torn = []
         for position, message in enumerate(messages):
-            own = [signature for signature in map(self._signature, _blocks(message)) if signature]
-            issued = Counter(other for one in own for other in self._siblings.get(one, ())).keys()
-            if own and (set(issued) != set(own) or (position >= first and bared)):
+            own = set(self.marks(message))
+            issued = {other for one in own for other in self._siblings.get(one, ())}
+            if own and (issued != own or (bared and position >= first)):
                 torn.append(position)
         return torn
 

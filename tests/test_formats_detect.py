@@ -218,7 +218,10 @@ def test_no_format(format: Any, error: type[Exception], text: str) -> None:
 @pytest.mark.parametrize(
     ("history", "text"),
     [
-        ([{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]}], "messages[0].role is missing"),
+        (
+            [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]}],
+            "messages[0].role is missing",
+        ),
         ([{"role": "User", "message": "hi"}], "messages[0].role must be one of "),
         ([PLAIN[0], {"role": "assistant", "content": [{"text": "hello"}, {"reasoning": "hm"}]}], "messages[1].content"),
     ],

@@ -18,7 +18,7 @@ from chat_compaction.formats import FORMATS, Format, Message, detect
 
 SECRET = "s3cret words"  # noqa: S105
 HELLO: dict[str, Any] = {
-    **dict.fromkeys(FORMATS, {"role": "user", "content": "hello"}),
+    **{name: {"role": "user", "content": "hello"} for name in FORMATS},
     "gemini": {"role": "user", "parts": [{"text": "hello"}]},
     "gemini_cli": {"type": "user", "content": "hello"},
     "langchain": {"type": "human", "content": "hello"},
@@ -207,7 +207,15 @@ _NAMES += ["lc", "kwargs", "additional_kwargs", "toolCalls", "thoughts", "result
 _VALUES = ["system", "developer", "user", "assistant", "tool", "function", "text", "refusal", "image_url", "image"]
 _VALUES += ["document", "content", "tool_use", "tool_result", "web_search_tool_result", "web_fetch_tool_result"]
 _VALUES += ["web_fetch_result", "thinking", "redacted_thinking", "model", "human", "ai", "gpt", "gemini", "toolResult"]
-_VALUES += ["function_call", "function_call_output", "reasoning", "message", "item_reference", "constructor", "toolCall"]
+_VALUES += [
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "message",
+    "item_reference",
+    "constructor",
+    "toolCall",
+]
 _TEXTS = st.text(st.characters(), max_size=5).map(SECRET.__add__)
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(_VALUES) | _TEXTS
 _JSON = st.recursive(

@@ -4,10 +4,16 @@ Groups are asked to leave. Where two messages that stay would then stand next to
 forbids it, something that was asked to leave in the gap between them is held back: the user message that
 opened the turn of the later one, else what stood right ahead of it. Every gap is filled by itself, and the
 same gap always in the same way, so what is held back never depends on the order in which groups were asked.
+
+What may come first is asked of the first message that is no system message. Where system messages that stay
+stand right ahead of it, the user message that opened its turn is not in the gap ahead of it, but further ahead:
+the *anchor*.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator
 
 import attrs
@@ -22,11 +28,27 @@ _HEAD = -1
 
 
 @attrs.frozen
+class Anchor:
+    """A user's message that is held back to come first, ahead of system messages, and the rule that asks for it."""
+
+    position: int
+    rule: str
+
+
+@attrs.frozen
 class Fill:
     """The groups that are held back in one gap, and the rule that asks for it."""
 
     bundles: tuple[Bundle, ...]
     rule: str
+
+    def needed(self) -> Iterator[tuple[Bundle, str]]:
+        """Each of the groups, with the rule."""
+        return ((bundle, self.rule) for bundle in self.bundles)
+
+
+def _is_in(bundle: Bundle) -> bool:
+    return bundle.included
 
 
 @attrs.define(eq=False)
@@ -48,6 +70,13 @@ class Cuts:
     """For each position, how many seams of the list as it came were wrong up to there."""
     _fills: dict[int, Fill] = attrs.field(init=False, factory=dict)
     """By the position at which a gap ends."""
+    _filled: int = attrs.field(init=False, default=0)
+    """A bit for each position at which a gap ends in which something is held back."""
+    _holds: Tally[int] = attrs.field(init=False, factory=Tally)
+    """By the first position of a group, in how many gaps it is held back: it may reach over several."""
+    _first: int | None = attrs.field(init=False, default=None)
+    """What came first when gaps were filled last, system messages aside."""
+    _anchor: Anchor | None = attrs.field(init=False, default=None)
 
     # -- growing, leaving and coming back --------------------------------------------------------
 
@@ -89,40 +118,85 @@ class Cuts:
     # -- holding back --------------------------------------------------------------------------
 
     def refill(self, ends: Iterable[int]) -> tuple[list[Bundle], list[Bundle]]:
-        """Fill these gaps anew: the groups that were held back in them so far, and those that now are."""
-        released: list[Bundle] = []
-        held: list[Bundle] = []
-        for end in ends:
-            old = self._fills.pop(end, None)
-            released += old.bundles if old else ()
-            if not self._stays >> end & 1:
-                continue
-            first = self.first()
-            fill = self._fill(self._previous(end), end, first is None or end <= first, lambda _: True)
-            if fill is not None:
-                self._fills[end] = fill
-                held += fill.bundles
-        return released, held
+        """Fill these gaps anew: the groups that are held back no more, and those that now are."""
+        touched: dict[int, Bundle] = {}
+        # What comes first is judged by all that is ahead of it, so those gaps come before it.
+        before = self._first, *(() if self._anchor is None else (self._next(self._anchor.position),))
+        self._first, self._anchor = self.first(), None
+        first = self._first
+        places = sorted({place for place in (*ends, *before, first) if place is not None})
+        for end in places:
+            if end == first and first is not None:
+                self._set_anchor(first, touched)
+            self._put(end, self._fill_of(end) if self._stays >> end & 1 else None, touched)
+        held = [bundle for bundle in touched.values() if self._holds[bundle.first]]
+        return [bundle for bundle in touched.values() if not self._holds[bundle.first]], held
+
+    def _fill_of(self, end: int) -> Fill | None:
+        return self._fill(self._previous(end), end, self._at_head(end), lambda _: True)
+
+    def _put(self, end: int, fill: Fill | None, touched: dict[int, Bundle]) -> None:
+        """Hold back what fills the gap that ends here, and no more what did."""
+        old = self._fills.pop(end, None)
+        self._filled = self._filled & ~(1 << end) | (fill is not None) << end
+        if fill is not None:
+            self._fills[end] = fill
+        for one, sign in ((old, -1), (fill, 1)):
+            for bundle in () if one is None else one.bundles:
+                self._holds[bundle.first] += sign
+                touched[bundle.first] = bundle
+
+    def _at_head(self, end: int) -> bool:
+        """Whether nothing that speaks stays or is held back ahead of this position."""
+        return (self._first is None or end <= self._first) and not self._filled & ((1 << end) - 1)
+
+    def _set_anchor(self, first: int, touched: dict[int, Bundle]) -> None:
+        """Hold back an anchor where the first message needs one."""
+        before = self._previous(first)
+        self._anchor = self._anchor_of(before, first) if self._at_head(first) else None
+        if self._anchor is not None:
+            place = self._anchor.position
+            start, end = self._previous(place), self._next(place)
+            self._put(end, self._fill_around(start, end, self._anchor, lambda _: True), touched)
+
+    def _anchor_of(self, before: int, first: int) -> Anchor | None:
+        """What has to come first where the first message that speaks may not, right behind a system message."""
+        if before == _HEAD or self.book.broken_by(self.views[before], self.views[first], at_head=False) is not None:
+            return None
+        opener = self.grouping.openers[self.grouping.turn_at[first]]
+        if not 0 <= opener < before or self.grouping.of[opener].positions != [opener]:
+            return None
+        rule = self.book.broken_by(self.views[before], self.views[first], at_head=True)
+        return None if rule is None else Anchor(opener, rule)
 
     def refill_all(self) -> tuple[list[Bundle], list[Bundle]]:
         """Fill every gap anew: a group in one of them has grown."""
-        return self.refill(range(len(self._wrong)))
+        fills, self._fills, self._filled, self._first, self._anchor = self._fills, {}, 0, None, None
+        self._holds.clear()
+        released, held = self.refill(range(len(self._wrong)))
+        return [*released, *(bundle for fill in fills.values() for bundle in fill.bundles)], held
 
     def held(self) -> list[tuple[Bundle, str]]:
         """What is held back, and the rule that asks for it."""
-        return [(bundle, fill.rule) for fill in self._fills.values() for bundle in fill.bundles]
+        found = {bundle.first: (bundle, fill.rule) for fill in self._fills.values() for bundle in fill.bundles}
+        return list(found.values())
 
     def needed_by(self, stays: Callable[[Bundle], bool]) -> Iterator[tuple[Bundle, str]]:
         """What else must stay where only these groups do, and the rule that asks for it. Linear."""
         if not self.book.seams:
             return
-        before, at_head = _HEAD, True
-        for position, bundle in enumerate(self.grouping.of):
-            if bundle.included and stays(bundle):
-                fill = self._fill(before, position, at_head, lambda needed: needed.included)
-                if fill is not None:
-                    yield from ((needed, fill.rule) for needed in fill.bundles)
-                before, at_head = position, at_head and self.views[position].role is Role.SYSTEM
+        kept = [place for place, bundle in enumerate(self.grouping.of) if bundle.included and stays(bundle)]
+        at_head = True
+        for number, (before, position) in enumerate(zip([_HEAD, *kept], kept, strict=False)):
+            speaks = self.views[position].role is not Role.SYSTEM
+            anchor = self._anchor_of(before, position) if at_head and speaks else None
+            if anchor is not None and self.grouping.of[anchor.position].included:
+                nth = bisect_left(kept, anchor.position, hi=number)
+                yield from self._fill_around(kept[nth - 1] if nth else _HEAD, kept[nth], anchor, _is_in).needed()
+                at_head = False
+            fill = self._fill(before, position, at_head, _is_in)
+            yield from () if fill is None else fill.needed()
+            at_head = at_head and not speaks and fill is None
 
     def _fill(self, start: int, end: int, at_head: bool, usable: Callable[[Bundle], bool]) -> Fill | None:
         """What to hold back between two positions that stay; None where nothing need be, or nothing can."""
@@ -138,20 +212,26 @@ class Cuts:
         after, broken = end, True
         while broken and (bundle := self._ahead_of(start, after, sound)) is not None and usable(bundle):
             bundles.append(bundle)
-            after = bundle.first
+            after = next(place for place in bundle.positions if place > start)
             # Where nothing is left in between, the two are neighbours as they came.
             broken = after - start > 1 and self.book.broken_by(before, self.views[after], at_head=at_head) is not None
         return Fill(tuple(bundles), rule) if bundles else None
 
+    def _fill_around(self, start: int, end: int, anchor: Anchor, usable: Callable[[Bundle], bool]) -> Fill:
+        """What to hold back where the anchor is one of it: also what it needs on either side."""
+        ahead = self._fill(start, anchor.position, True, usable)
+        behind = self._fill(anchor.position, end, False, usable)
+        others = [other for fill in (ahead, behind) if fill is not None for other in fill.bundles]
+        return Fill((self.grouping.of[anchor.position], *others), anchor.rule)
+
     def _ahead_of(self, start: int, after: int, sound: bool) -> Bundle | None:
-        """The group to hold back ahead of a message, wholly between it and a position that stays."""
+        """The group to hold back ahead of a message, between it and a position that stays."""
         opener = self.grouping.openers[self.grouping.turn_at[after]]
         if start < opener < after and self.book.broken_by(self.views[opener], self.views[after], at_head=False) is None:
             bundle = self.grouping.of[opener]
             if start < bundle.first and bundle.newest < after:
                 return bundle
-        bundle = self.grouping.of[after - 1]
-        return bundle if sound and start < bundle.first and bundle.newest == after - 1 else None
+        return self.grouping.of[after - 1] if sound and start < after - 1 else None
 
     # -- the head of a list that never began as it should --------------------------------------
 

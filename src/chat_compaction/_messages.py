@@ -169,7 +169,8 @@ class TieKind(enum.Enum):
 class Tie:
     """A result and its call, by their positions, or one of them alone.
 
-    ``part`` is the number of the part: of the result, or of the call where there is no result.
+    ``part`` is the number of the part: of the result, or of the call where there is no result; ``call_part``
+    that of the call, where there are both.
     ``between`` is how many messages between the two hold no result, ``said_between`` how many of those are
     not the assistant's, and ``turns`` how often the speaker changes from the call to the result (a tool
     speaks for the user). ``same_side``: the result is in a
@@ -185,6 +186,7 @@ class Tie:
     said_between: int = 0
     turns: int = 0
     same_side: bool = False
+    call_part: int | None = None
 
     @property
     def position(self) -> int:

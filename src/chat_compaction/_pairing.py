@@ -102,7 +102,7 @@ class Pairing:
         if call_id is None:
             call = _next_in(self._open_at, part.name)
         elif call_id in self._open:
-            call = self._open[call_id][-1]
+            call = self._newest_open(call_id)
         elif call_id in self._newest_call:
             return Tie(TieKind.SECOND, known_as, self._newest_call[call_id], position, number)
         else:
@@ -114,7 +114,17 @@ class Pairing:
             counts[position] - counts[call.position] for counts in (self._without_result, self._said, self._changes)
         )
         same_side = self._speakers[position] is self._speakers[call.position]
-        return Tie(TieKind.ANSWER, known_as, call.position, position, number, between, said, turns, same_side)
+        return Tie(
+            TieKind.ANSWER, known_as, call.position, position, number, between, said, turns, same_side, call.part
+        )
+
+    def _newest_open(self, call_id: str) -> Call:
+        """The newest call of an id that waits; of several in one message the first."""
+        calls = self._open[call_id]
+        newest = calls[-1]
+        if len(calls) > 1 and calls[-2].position == newest.position:
+            return next(call for call in self._open_at[newest.position].values() if call.call_id == call_id)
+        return newest
 
     def _close(self, call: Call) -> None:
         _take(self._open_at, call)

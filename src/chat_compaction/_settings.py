@@ -61,10 +61,6 @@ def _cache_of(counter: Any) -> CountCache:
     return counter if isinstance(counter, CountCache) else CountCache(resolve_counter(counter))
 
 
-def _format_of(format: str | Format | None) -> Format | None:
-    return None if format is None else resolve_format(format)
-
-
 def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
     if not isinstance(costs, MediaCosts | None):
         raise TypeError(f"media_costs must be a MediaCosts, got {shown(costs)}")
@@ -79,7 +75,7 @@ class IndexSettings:
     """
 
     counts: CountCache = attrs.field(converter=_cache_of)
-    format: Format | None = attrs.field(converter=_format_of)
+    format: Format | None = attrs.field(converter=resolve_format)
     pins: Pins = attrs.field(converter=_pins_of)
     reserved: int = attrs.field(default=0, validator=non_negative)
     pending_turns: int = attrs.field(default=1, validator=non_negative)

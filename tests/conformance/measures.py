@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import chat_compaction as cc
+from tests.conformance.properties import speaks_for_user
 from tests.conformance.shapes import Outcome
+from tests.legality import faults, links
 
 
 def counts_tools(outcome: Outcome) -> Iterator[str]:
@@ -19,6 +21,37 @@ def counts_tools(outcome: Outcome) -> Iterator[str]:
     ):
         if counted != size + outcome.reserved:
             yield f"{name} is {counted}, beside {outcome.reserved} reserved tokens"
+
+
+def repaired(outcome: Outcome) -> Iterator[str]:
+    """Nothing is sent on that the provider refuses, calls aside that still wait, and the report says what was done."""
+    found = faults(outcome.after, outcome.format)
+    # Calls behind the last words of the user may still be answered (rule G3).
+    newest_turn = max((p for p, message in enumerate(outcome.after) if speaks_for_user(message)), default=0)
+    for fault in found:
+        if fault.kind != "unanswered_call" or fault.position < newest_turn:
+            yield f"sent on: {fault.detail}"
+    told = {repair.position for repair in outcome.report.repairs}
+    if not told <= set(range(len(outcome.before))) or not all(r.rule and r.action for r in outcome.report.repairs):
+        yield f"the repairs are {outcome.report.repairs}"
+    left = {position for exclusion in outcome.report.excluded for position in exclusion.positions}
+    pairs = [(link.call, link.result) for link in links(outcome.before, outcome.format) if link.result is not None]
+    # A call that gets another id takes its results along.
+    along = {result for call, result in pairs if call in told}
+    unsaid = set(range(len(outcome.before))) - set(outcome.kept) - left - told - along
+    if unsaid:
+        yield f"messages {sorted(unsaid)} are gone or rewritten, and nobody said so"
+    answered = sum(call is not None and result not in left for call, result in pairs)
+    still = sum(None not in (link.call, link.result) for link in links(outcome.after, outcome.format))
+    if still != answered:
+        yield f"{answered} calls had a result, and {still} have"
+
+
+def no_empty(outcome: Outcome) -> Iterator[str]:
+    """No message of the assistant's has neither content nor calls."""
+    for position, message in enumerate(outcome.after):
+        if message["role"] == "assistant" and not message.get("content") and not message.get("tool_calls"):
+            yield f"messages[{position}] is empty"
 
 
 def near_target(size: int, limit: int) -> Iterator[str]:
@@ -85,6 +118,8 @@ MEASURES: dict[str, Callable[..., Iterator[str]]] = {
     check.__name__: check
     for check in (
         counts_tools,
+        repaired,
+        no_empty,
         near_target,
         terminates,
         linear_time,

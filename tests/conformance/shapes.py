@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import chat_compaction as cc
+from chat_compaction._reducer import OnInvalid
 from chat_compaction.counters import Counter
 from chat_compaction.triggers import AllOf, Comparison
 from tests.conformance import oracle
@@ -175,6 +176,7 @@ def run(
     format: str = "openai_chat",
     reserved: int = 0,
     answer: oracle.Answer | None = None,
+    on_invalid: OnInvalid = "keep",
 ) -> Outcome:
     """Compact a history, and its output once more, through the reducer."""
     kept_as_was = copy.deepcopy(messages) if pristine is None else pristine
@@ -184,6 +186,7 @@ def run(
         format=format,
         reserved=reserved,
         pinned=[messages[position] for position in pinned],
+        on_invalid=on_invalid,
         hooks=(),
     )
     after, report = reducer.reduce_with_report(messages)

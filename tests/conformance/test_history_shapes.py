@@ -90,6 +90,52 @@ def test_first_nonsystem_user(shape: Shape) -> None:
     assert {first_role(outcome.after) for outcome in changed} == {"user"}
 
 
+# -- what is wrong already -----------------------------------------------------------------------------------------
+
+
+def mended(shape: Shape, format_name: str) -> list[Outcome]:
+    """A shape through reducers that repair: one that lets nothing leave, and every setting at its share."""
+    messages = shape.messages
+    if format_name == "anthropic":
+        # Its system prompt travels apart, so one in the list is wrong, and nobody could mend that.
+        messages = shapes.to_anthropic([message for message in messages if message["role"] != "system"])
+    size = count(messages, format=format_name)
+    outcomes = []
+    for setting in (None, *SETTINGS):
+        share = setting and (size if setting.metric == cc.tokens else len(messages)) * setting.share
+        strategy = cc.TokenBudgetStrategy(10 * size) if setting is None else setting.strategy(int(share or 0))
+        name = f"{shape.id} repaired in {format_name}, {setting}"
+        outcomes.append(run(name, messages, strategy, format=format_name, on_invalid="repair"))
+    return outcomes
+
+
+def holds(slug: str, shape: Shape, format_name: str) -> list[str]:
+    """What is wrong with a shape's repaired passes, by one of the measures."""
+    return [f"{o.name}: {fault}" for o in mended(shape, format_name) for fault in MEASURES[slug](o)]
+
+
+@pytest.mark.parametrize("format_name", ["openai_chat", "anthropic"])
+@pytest.mark.parametrize("shape", demanding("repaired"), ids=attrgetter("id"))
+def test_repaired(shape: Shape, format_name: str) -> None:
+    """``on_invalid="repair"``: what is sent breaks no rule, whatever else leaves; the caller's list is as it was."""
+    assert holds("repaired", shape, format_name) == []
+    outcomes = mended(shape, format_name)
+    assert [outcome.name for outcome in outcomes if outcome.before != outcome.pristine] == []
+    asked_for = {"last_user_kept", "system_first", "pairs_intact"} & set(shape.must)
+    assert wrong(outcomes, sorted(asked_for)) == []
+    # Mended once, there is nothing left to mend.
+    again = [run(o.name, o.after, o.strategy, format=format_name, on_invalid="repair") for o in outcomes]
+    assert [outcome.name for outcome in again if outcome.report.repairs] == []
+
+
+@pytest.mark.parametrize("format_name", ["openai_chat", "anthropic"])
+@pytest.mark.parametrize("shape", demanding("no_empty"), ids=attrgetter("id"))
+def test_no_empty(shape: Shape, format_name: str) -> None:
+    """``on_invalid="repair"``: a message of which nothing is left leaves."""
+    assert holds("no_empty", shape, format_name) == []
+    assert all(outcome.report.repairs for outcome in mended(shape, format_name))
+
+
 # -- below the trigger, over several passes ------------------------------------------------------------------------
 
 

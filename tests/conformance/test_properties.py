@@ -244,8 +244,28 @@ def test_an_error_that_leaves_something_out_is_refused() -> None:
     assert len(list(clear_error(error, target, smallest, frozenset({0})))) == 1
 
 
+def test_a_repair_that_leaves_something_is_refused() -> None:
+    """The measures of repaired and no_empty: what is sent on, what nobody said, what is empty."""
+    broken = [*history()[:3], result("never called"), calls("late"), *history()[8:]]
+    strategy = cc.TokenBudgetStrategy(10_000)
+    outcome = run("repaired", broken, strategy, on_invalid="repair")
+    assert outcome.kept == [0, 1, 2, 5, 6, 7]
+    assert list(MEASURES["repaired"](outcome)) == list(MEASURES["no_empty"](outcome)) == []
+
+    kept = run("kept", broken, strategy)
+    assert len(list(MEASURES["repaired"](kept))) == 2
+    silent = replace(outcome, report=attrs.evolve(outcome.report, repairs=()))
+    assert len(list(MEASURES["repaired"](silent))) == 1
+    strange = (cc.Repair(99, "orphan_result", "removed"), *outcome.report.repairs)
+    assert len(list(MEASURES["repaired"](telling(repairs=strange)(outcome)))) == 1
+    nothing: list[Any] = [None, "", []]
+    for empty in nothing:
+        hollow = {"role": "assistant", "content": empty, "reasoning_content": "hm"}
+        assert len(list(MEASURES["no_empty"](replace(outcome, after=[*outcome.after, hollow])))) == 1
+
+
 def test_every_judge_is_judged() -> None:
     """No property is without a pass that it refuses."""
     assert {slug for slug, _ in BROKEN} | {"first_nonsystem_user", "report"} == set(EVERY_PASS)
     refused = {slug for slug, _, accepted in JUDGED if not accepted}
-    assert refused | {"counts_tools", "clear_error"} == set(MEASURES)
+    assert refused | {"counts_tools", "clear_error", "repaired", "no_empty"} == set(MEASURES)

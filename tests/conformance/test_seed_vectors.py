@@ -87,24 +87,10 @@ def test_openai_chat(vector: dict[str, Any]) -> None:
     check(vector, [openai_message(message) for message in vector["messages"]], "openai_chat")
 
 
-# At Anthropic a system message in the list follows a user's, so the user's message ahead of it stays too (rule K7).
-SYSTEM_BETWEEN = "system messages in the middle stay in place"
-
-
-@by_name([vector for vector in VECTORS if not first_role_matters(vector) and vector["name"] != SYSTEM_BETWEEN])
+@by_name([vector for vector in VECTORS if not first_role_matters(vector)])
 def test_anthropic(vector: dict[str, Any]) -> None:
     """The same where the first message must be the user's (rule K7) and results stand in user messages (rule G5)."""
     check(vector, [anthropic_message(message) for message in vector["messages"]], "anthropic")
-
-
-def test_anthropic_keeps_what_a_system_message_needs() -> None:
-    """Rule K7 on the vector that the test above leaves out: one message more, and the report says why."""
-    (vector,) = [vector for vector in VECTORS if vector["name"] == SYSTEM_BETWEEN]
-    history = [anthropic_message(message) for message in vector["messages"]]
-    index = cc.MessageIndex.from_messages(history, counter=cc.testing.characters_counter(), format="anthropic")
-    report = strategy_of(vector).compact(index, hooks=())
-    assert (vector["kept"], index.included_positions()) == ([0, 2, 4], [0, 1, 2, 4])
-    assert [blocker.reason for blocker in report.blocked_by if blocker.positions == (1,)] == ["system_place"]
 
 
 def test_the_vectors_cover_both_strategies() -> None:

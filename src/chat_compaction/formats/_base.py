@@ -185,7 +185,7 @@ def role_of(raw: Any, roles: Mapping[str, Role], here: Place, format: str) -> st
     # The role names the format that was meant ("model"); a longer text is none, and may be private.
     got = repr(role) if isinstance(role, str) and role.isidentifier() and len(role) <= 20 else shown(role)
     what = f"must be one of {', '.join(roles)}, got {got}" if role else "is missing"
-    raise wrong((*here, "role"), f"{what} {_read_as(format)}")
+    raise wrong((*here, "role"), f"{what} {read_as(format)}")
 
 
 def part_kind(part: Any, here: Place, format: str) -> str:
@@ -194,10 +194,10 @@ def part_kind(part: Any, here: Place, format: str) -> str:
     if isinstance(kind, str) and kind:
         return kind
     what = f"must be a string, got {shown(kind)}" if kind else "is missing"
-    raise wrong((*here, "type"), f"{what} {_read_as(format)}")
+    raise wrong((*here, "type"), f"{what} {read_as(format)}")
 
 
-def _read_as(format: str) -> str:
+def read_as(format: str) -> str:
     return f"(read as {format!r}; format= names another)"
 
 

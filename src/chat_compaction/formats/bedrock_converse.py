@@ -22,7 +22,6 @@ from ._base import (
     PAIRS,
     Format,
     Place,
-    _read_as,
     changed,
     get,
     identity,
@@ -30,6 +29,7 @@ from ._base import (
     is_object,
     items,
     kind_of,
+    read_as,
     role_of,
     string,
     wrong,
@@ -168,7 +168,7 @@ class BedrockConverseFormat(Format):
         if key == "json":
             return Part(PartKind.OPAQUE, json_text(body))
         if not key and kind_of(block):
-            raise wrong(here, f"has a type, as blocks of other formats have {_read_as(self.name)}")
+            raise wrong(here, f"has a type, as blocks of other formats have {read_as(self.name)}")
         return opaque(body if key == "searchResult" else block)
 
 

@@ -26,7 +26,6 @@ from ._base import (
     PAIRS,
     Format,
     Place,
-    _read_as,
     changed,
     cut_list,
     get,
@@ -35,6 +34,7 @@ from ._base import (
     items,
     kind_of,
     module_of,
+    read_as,
     role_of,
     string,
     wrong,
@@ -84,7 +84,7 @@ class GeminiFormat(Format):
         role = role_of(raw, _ROLES, here, self.name) if get(raw, "role") else "user"
         parts = get(raw, "parts")
         if parts is None and get(raw, "content") is not None:
-            raise wrong((*here, "parts"), f"is missing {_read_as(self.name)}")
+            raise wrong((*here, "parts"), f"is missing {read_as(self.name)}")
         return Message(_ROLES[role], tuple([self._part(part, at) for part, at in items(parts, here, "parts")]))
 
     # -- writing -------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class GeminiFormat(Format):
         if get(part, "text") is not None or not isinstance(part, MAPPINGS) or not part:
             return Part(PartKind.TEXT, text)
         if kind_of(part):
-            raise wrong(here, f"has a type, as parts of other formats have {_read_as(self.name)}")
+            raise wrong(here, f"has a type, as parts of other formats have {read_as(self.name)}")
         return opaque(part)
 
 

@@ -37,6 +37,7 @@ from ._base import (
     items,
     kind_of,
     part_kind,
+    read_as,
     role_of,
     string,
     wrong,
@@ -73,6 +74,10 @@ _Piece = tuple[Part, str, int | None]
 """A part, the field that it stands in, and its number in there where that is a list."""
 
 
+_OTHERS = ("tool-call", "tool-result")
+"""Parts of Vercel's AI SDK, whose messages have the same roles."""
+
+
 @attrs.frozen(repr=False)
 class OpenAIChatFormat(Format):
     """Messages of OpenAI's chat completions API, and of the many servers that speak it."""
@@ -95,6 +100,8 @@ class OpenAIChatFormat(Format):
         """One message; see :class:`~chat_compaction.formats.Format`."""
         here = (position,)
         role = role_of(raw, _ROLES, here, self.name)
+        if get(raw, "content") is None and is_list(get(raw, "parts")):
+            raise wrong((position, "parts"), f"is no field of OpenAI's chat {read_as(self.name)}")
         parts = tuple([part for part, _, _ in self._pieces(raw, role, here)])
         name = string(_given(raw, "name"), here, "name")
         if role == "tool":
@@ -153,6 +160,8 @@ class OpenAIChatFormat(Format):
             return Part(PartKind.TEXT, string(get(item, kind), here, kind))
         if kind in ("thinking", "redacted_thinking"):
             return _thought(item)
+        if kind in _OTHERS:  # Read as some part, its call and result would come apart.
+            raise wrong((*here, "type"), f"must be a part of OpenAI's chat, got {kind!r} {read_as(self.name)}")
         return _medium(_MEDIA[kind], get(item, kind)) if kind in _MEDIA else opaque(item)
 
     def _calls(self, raw: Any, here: Place) -> Iterator[_Piece]:

@@ -65,9 +65,9 @@ _HABITS: dict[str, tuple[Callable[[Line], Iterator[dict[str, Any]]], Habits]] = 
     "anthropic": (anthropic, Habits(system="behind_user")),
     "gemini": (gemini, Habits(turn="calls_first", unnamed=True)),
     "bedrock_converse": (bedrock_converse, Habits(turn="strict", system="behind_user")),
-    "mistral": (mistral, Habits(turn="answered", system="head")),
+    "mistral": (mistral, Habits(turn="answered", system="head_or_behind_user")),
     "langchain": (langchain, Habits(system="anywhere")),
-    "sharegpt": (sharegpt, Habits(turn="strict", system="head", most_calls=1, unnamed=True)),
+    "sharegpt": (sharegpt, Habits(turn="strict", system="head_or_behind_user", most_calls=1, unnamed=True)),
     "gemini_cli": (gemini_cli, Habits()),
     "pi_session": (pi_session, Habits()),
 }

@@ -11,6 +11,9 @@ from ._openai import PIXEL, Raw
 
 def anthropic(line: Line) -> Iterator[Raw]:
     """One message, blocks where text alone does not do; results in one message or in several, ahead of the text."""
+    if line.role == "system" and not line.calls and not line.results and line.pick(0, 0, 1):
+        yield {"role": "system", "content": [], "output_config": {"effort": "low"}}
+        return
     apart = len(line.results) if line.follows and line.also(0, 1) else 1
     for number in range(max(1, apart)):
         results = line.results[number : number + 1] if apart > 1 else line.results

@@ -26,7 +26,7 @@ class Habits:
     """
 
     turn: Literal["free", "answered", "calls_first", "strict"] = "free"
-    system: Literal["nowhere", "head", "behind_user", "anywhere"] = "nowhere"
+    system: Literal["nowhere", "behind_user", "head_or_behind_user", "anywhere"] = "nowhere"
     most_calls: int = 3
     unnamed: bool = False
     late: bool = False
@@ -64,7 +64,7 @@ def valid_lines(habits: Habits) -> Lines:
     from hypothesis import strategies as st
 
     system = _lines(role=st.just("system"))
-    head = st.lists(system, max_size=2 if habits.system in ("head", "anywhere") else 0)
+    head = st.lists(system, max_size=2 if habits.system in ("head_or_behind_user", "anywhere") else 0)
     server = _seldom(_lines(role=st.just("server")), habits.server)
     between = _seldom(system, habits.system == "anywhere")
     waiting = st.lists(_lines(calls=_calls(habits).map(lambda calls: calls[:1])), max_size=1)
@@ -150,7 +150,7 @@ def _turn(habits: Habits, ends: bool = True) -> Lines:
         "calls_first": st.builds(_joined, st.lists(called, max_size=3), st.lists(said, max_size=2)),
         "strict": st.builds(lambda calls, last: [*calls, last], st.lists(called, max_size=3), said),
     }
-    aside = _seldom(_lines(role=st.just("system")), habits.system in ("behind_user", "anywhere"))
+    aside = _seldom(_lines(role=st.just("system")), habits.system != "nowhere")
     body = steps[habits.turn] if ends else st.lists(called, max_size=2)
     return st.builds(lambda first, system, rest: [first, *(system if rest else ()), *rest], opened, aside, body)
 

@@ -44,7 +44,7 @@ class Draft:
     _joined: set[int] = attrs.field(init=False, factory=set)
     _ids: set[str | None] = attrs.field(init=False)
     _numbers: dict[str, int] = attrs.field(init=False, factory=dict)
-    _answers: dict[tuple[int | None, str], list[Tie]] = attrs.field(init=False)
+    _answers: dict[tuple[int | None, int | None], list[Tie]] = attrs.field(init=False)
 
     @views.default
     def _views_of_items(self) -> list[Message]:
@@ -55,11 +55,11 @@ class Draft:
         return {part.call_id for item in self.items for part in item.view.parts}
 
     @_answers.default
-    def _by_call(self) -> dict[tuple[int | None, str], list[Tie]]:
-        answers: dict[tuple[int | None, str], list[Tie]] = {}
+    def _by_call(self) -> dict[tuple[int | None, int | None], list[Tie]]:
+        answers: dict[tuple[int | None, int | None], list[Tie]] = {}
         for tie in self.ties:
             if tie.result is not None:
-                answers.setdefault((tie.call, tie.call_id), []).append(tie)
+                answers.setdefault((tie.call, tie.call_part), []).append(tie)
         return answers
 
     # -- what a rule asks ------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class Draft:
     def rename(self, rule: Rule, tie: Tie, action: str) -> None:
         """Give a call and what answers it another id, one that no call has."""
         new = self._new_id(tie.call_id)
-        answers = self._answers.get((tie.call, tie.call_id), [])
+        answers = self._answers.get((tie.call, tie.part), [])
         changes = [(tie.position, tie.part), *((answer.position, answer.part) for answer in answers)]
         renamed: dict[int, Item] = {}
         for place, part in changes:
@@ -171,7 +171,8 @@ class Draft:
             item = None if place in gone else self._written(place)
             if item is not None and place in self._joined and items:
                 first = items.pop()
-                item = self._read(self.format.joined(first.raw, item.raw), first)
+                both = self._read(self.format.joined(first.raw, item.raw), first)
+                both.pinned, item = first.pinned or item.pinned, both
             items += [item] if item is not None else []
             items += self._behind.get(place, ())
         return items

@@ -128,7 +128,7 @@ class SystemPlace(Rule):
             provider_ran = before.parts and before.parts[-1].kind is PartKind.TOOL_RESULT
             if before.role is Role.ASSISTANT and not provider_ran:
                 return "a system message follows the assistant's, not the user's"
-        elif before is not None and _instructs(before) and after.role is not Role.ASSISTANT:
+        elif before is not None and not seam.at_head and _instructs(before) and after.role is not Role.ASSISTANT:
             return "follows a system message, which must come right ahead of the assistant's"
         return None
 
