@@ -10,9 +10,9 @@ It shares nothing with the package's own reading, grouping or rules: it looks at
 - OpenAI Responses: reasoning is followed by what it led to, and an item of the model's stays with the reasoning it
   came with. A list that refers to the server's items, or begins with a result, may answer calls that it does not hold;
 - Anthropic: results stand in the turn behind the call (consecutive messages of one role are one turn), ahead of all
-  else in it and in their message; what the provider runs itself is answered on its own side; the first message is a user's; ids are unique;
-  a system message comes behind the user's turn or a server tool's result, and ahead of the assistant's, or last; no
-  text is empty;
+  else in it and in their message; what the provider runs itself is answered on its own side; the first message is a
+  user's; ids are unique; a system message comes behind the user's turn or a server tool's result, and ahead of the
+  assistant's, or last; no text is empty;
 - Bedrock Converse: that, and the two roles alternate;
 - Gemini: as many results as calls, in the turn behind them; a turn with calls comes behind the user's;
 - ShareGPT: a user's message first, and the two sides alternate.
@@ -312,7 +312,8 @@ def _equal_results(history: Sequence[Said]) -> Iterator[Fault]:
     for position, turn in enumerate(turns):
         starts = position == 0 or turns[position - 1] != turn
         if starts and history[position].side == "assistant" and turn < turns[-1] and counts[turn] + counts[turn + 1]:
-            yield Fault("unequal_results", f"the turn from messages[{position}] on has other results than calls", position)
+            detail = f"the turn from messages[{position}] on has other results than calls"
+            yield Fault("unequal_results", detail, position)
 
 
 # -- what a message holds ------------------------------------------------------------------------------

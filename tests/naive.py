@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.legality import links
+
 Raw = dict[str, Any]
 NOBODY: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
 class View:
-    """What a message is made of: ``calls`` and ``results`` by id; the characters of its text."""
+    """What a message is made of: ``calls`` and ``results`` by id (empty where none is); the characters of its text."""
 
     role: str
     calls: tuple[str, ...]
@@ -32,27 +34,70 @@ def view(message: Raw, format: str) -> View:
 
 
 def _openai(message: Raw) -> View:
-    role, text = message["role"], message["content"] or ""
-    if role == "tool":
-        return View("tool", (), (message["tool_call_id"],), False, False, len(text))
+    role, texts, seen = message["role"], _texts(message.get("content")), _seen(message.get("content"))
+    size = sum(map(len, texts))
+    if role in ("tool", "function"):
+        return View("tool", (), (_answered(message),), False, False, size)
     own = role == "assistant"
-    thought = message.get("reasoning_content") or "" if own else ""
-    calls = tuple(call["id"] for call in message.get("tool_calls", ())) if own else ()
-    return View(role, calls, (), bool(thought), bool(text), len(text) + len(thought))
+    thought = _thought_of(message) if own else None
+    calls = tuple(_called(call) for call in message.get("tool_calls", ())) if own else ()
+    if own and message.get("function_call"):
+        calls = (f"function {message['function_call']['name']}",)
+    speaks = bool("".join(texts)) or seen
+    return View(
+        "system" if role == "developer" else role, calls, (), thought is not None, speaks, size + len(thought or "")
+    )
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [block["text"] for block in content or () if block["type"] == "text"]
+
+
+def _seen(content: Any) -> bool:
+    return isinstance(content, list) and any(block["type"] != "text" for block in content)
+
+
+def _thought_of(message: Raw) -> str | None:
+    lists = message.get("reasoning_details") or message.get("thinking_blocks")
+    if lists:
+        return str(lists[0].get("text") or lists[0].get("thinking"))
+    return next((message[key] for key in ("reasoning_content", "reasoning", "thinking") if message.get(key)), None)
+
+
+def _called(call: Raw) -> str:
+    return str(call.get("id") or "")
+
+
+def _answered(message: Raw) -> str:
+    return f"function {message['name']}" if message["role"] == "function" else str(message.get("tool_call_id") or "")
+
+
+_RESULT = "tool_result"
 
 
 def _anthropic(message: Raw) -> View:
     content = message["content"]
     if isinstance(content, str):
         return View(message["role"], (), (), False, bool(content), len(content))
-    by_type: dict[str, list[Raw]] = {}
-    for block in content:
-        by_type.setdefault(block["type"], []).append(block)
-    calls = tuple(block["id"] for block in by_type.get("tool_use", ()))
-    results = tuple(block["tool_use_id"] for block in by_type.get("tool_result", ()))
-    texts = [block.get("text") or block.get("thinking") or block.get("content") or "" for block in content]
-    size = sum(map(len, texts))
-    return View(message["role"], calls, results, "thinking" in by_type, "text" in by_type or bool(calls), size)
+    calls = tuple(block["id"] for block in content if block["type"].endswith("tool_use"))
+    results = tuple(block["tool_use_id"] for block in content if block["type"].endswith(_RESULT))
+    size = sum(map(_size, content))
+    thinks = any(block["type"].endswith("thinking") for block in content)
+    # A block that is neither reasoning nor a result says something.
+    speaks = any(not block["type"].endswith(("thinking", _RESULT)) for block in content)
+    return View(message["role"], calls, results, thinks, speaks, size)
+
+
+def _size(block: Raw, inside: bool = False) -> int:
+    """The characters that count: of text, of reasoning, of what a result says, a document ``inside`` it too."""
+    if block["type"].endswith(_RESULT):
+        content = block["content"] or ""
+        return len(content) if isinstance(content, str) else sum(_size(inner, inside=True) for inner in content)
+    if block["type"] == "document":
+        return len(block["source"]["data"]) if inside else 0
+    return len(block.get("text") or block.get("thinking") or "")
 
 
 @dataclass(eq=False)
@@ -92,20 +137,15 @@ class History:
         self.groups = self._groups(answered, waiting)
 
     def _pairs(self) -> tuple[list[tuple[int, int]], list[int]]:
-        """Which message answers which (G2, G4), and the positions of calls that still wait."""
-        pairs: list[tuple[int, int]] = []
-        calls: list[tuple[str, int, bool]] = []  # id, position, still open; oldest first
-        for position, v in enumerate(self.views):
-            # Within a message of these tests, calls stand before results.
-            calls += [(call_id, position, True) for call_id in v.calls]
-            for call_id in v.results:
-                known = [place for place, (name, _, _) in enumerate(calls) if name == call_id]
-                still_open = [place for place in known if calls[place][2]]
-                if known:
-                    place = (still_open or known)[-1]
-                    calls[place] = (call_id, calls[place][1], False)
-                    pairs.append((calls[place][1], position))
-        return pairs, [position for _, position, still_open in calls if still_open]
+        """Which message answers which (G2, G4), and the positions of calls that still wait, as the judge sees it."""
+        found = links(self.messages, self.format)
+        pairs = [(link.call, link.result) for link in found if link.call is not None and link.result is not None]
+        for link in found:
+            if link.call is None and link.result is not None and link.called_before:
+                # A second result joins the newest call of its id; in a message, calls stand before results.
+                calls = [p for p in range(link.result + 1) if link.call_id in self.views[p].calls]
+                pairs.append((calls[-1], link.result))
+        return pairs, [link.call for link in found if link.result is None and link.call is not None]
 
     def _thought(self, position: int) -> bool:
         v = self.views[position]

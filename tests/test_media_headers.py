@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from chat_compaction.counters import AnthropicMediaCosts, GeminiMediaCosts, MediaCosts, OpenAIMediaCosts
 from chat_compaction.formats import FORMATS, Media, PartKind
-from chat_compaction.formats._media import media
+from chat_compaction.formats._media import MOST_PAGES, MOST_PIXELS, MOST_SECONDS, _pdf, media
 from chat_compaction.formats._media._headers import Data
 from tests._shared import load_session, recorded_sessions
 
@@ -310,6 +310,78 @@ def test_broken_recordings_have_no_length(data: Any) -> None:
 def test_documents_that_do_not_tell_have_no_pages(data: Any) -> None:
     """C1: nothing is guessed; an edited file is not what its first lines say."""
     assert media("document", data) == Media("document")
+
+
+# -- sizes that cannot be true --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["png", "webp, extended"])
+@pytest.mark.parametrize(("width", "height"), [(MOST_PIXELS + 1, 5), (5, MOST_PIXELS + 1), (2**24, 2**24)])
+def test_an_image_is_not_wider_than_any(kind: str, width: int, height: int) -> None:
+    """C1: a side that no image has is a lie, and the size is not known; the longest that may be is taken."""
+    assert media("image", IMAGES[kind](width, height)) == Media("image")
+    most = min(width, MOST_PIXELS), min(height, MOST_PIXELS)
+    assert media("image", IMAGES[kind](*most)) == Media("image", *most)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        mp4(MOST_SECONDS + 1),
+        mp4(10**12, version=1),
+        flac(60_000_000_000, rate=1),
+        flac(MOST_SECONDS + 1, rate=1),
+        mp3(9, xing=0xFFFFFFFF),
+        base64.encodebytes(wav(1.5, declared=0xFFFFFFF0).replace(struct.pack("<I", 48_000), b"\1\0\0\0")).decode(),
+    ],
+)
+def test_a_recording_is_not_longer_than_any(data: Any) -> None:
+    """C1: nobody sends more than a day of sound."""
+    assert media("audio", data) == Media("audio")
+    assert media("video", data) == Media("video")
+
+
+def test_the_longest_recording_is_taken() -> None:
+    """C1: the cap itself may be true."""
+    assert media("video", mp4(MOST_SECONDS)).seconds == MOST_SECONDS
+    assert media("audio", flac(MOST_SECONDS, rate=1)).seconds == MOST_SECONDS
+
+
+@pytest.mark.parametrize("count", [0, MOST_PAGES + 1, 10**19, 10**4_298])
+@pytest.mark.parametrize("make", [pdf, linearized], ids=["table", "linearized"])
+def test_a_document_has_not_more_pages_than_any(make: Callable[[int], bytes], count: int) -> None:
+    """C1: neither no page nor more of them than any document has."""
+    assert media("document", make(count)) == Media("document")
+    assert media("document", make(MOST_PAGES)).pages == MOST_PAGES
+
+
+LONG = b"9" * 900
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pdf(10**4_298),
+        linearized(10**500),
+        pdf(7, edits=1).replace(b"/Prev ", b"/Prev " + LONG),
+        pdf(7).replace(b"/Root ", b"/Root " + LONG),
+        pdf(7).replace(b"/Pages 2", b"/Pages " + LONG),
+        pdf(7).replace(b"startxref\n", b"startxref\n" + LONG),
+        pdf(7).replace(b"xref\n0 3", b"xref\n0 " + LONG),
+        linearized(7).replace(b"/L ", b"/L " + LONG),
+    ],
+)
+def test_long_numbers_are_not_converted(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C1: reading digits costs by their square, so what is too long for a number of a file is none."""
+    converted: list[int] = []
+
+    def spied(digits: bytes) -> int:
+        converted.append(len(digits))
+        return int(digits)
+
+    monkeypatch.setattr(_pdf, "int", spied, raising=False)
+    media("document", data)
+    assert max(converted, default=0) <= 32
 
 
 # -- what carries it -----------------------------------------------------------------------------

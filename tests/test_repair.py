@@ -272,7 +272,6 @@ def use_ids(message: Raw) -> list[str]:
     return [block.get("id") or block["tool_use_id"] for block in message["content"]]
 
 
-@pytest.mark.xfail(strict=True, reason="a tie does not tell which of a message's calls is answered")
 def test_a_repeated_id_in_one_message() -> None:
     """``repeated_id``: of two calls with one id, each keeps a result: none of them leaves."""
     both = blocks("user", {**seen("a"), "content": "first"}, {**seen("a"), "content": "second"})

@@ -11,7 +11,7 @@ from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -83,10 +83,10 @@ def gemini() -> Accepts:
 @cache
 def bedrock_converse() -> Accepts:
     """The request of ``converse``, as boto3 checks it before it sends anything."""
-    import botocore.session
-    from botocore.validate import ParamValidator
+    from botocore.session import get_session  # type: ignore[import-untyped]
+    from botocore.validate import ParamValidator  # type: ignore[import-untyped]
 
-    service = botocore.session.get_session().get_service_model("bedrock-runtime")
+    service = get_session().get_service_model("bedrock-runtime")
     shape = service.operation_model("Converse").input_shape
 
     def accepts(messages: Sequence[Any]) -> bool:
@@ -208,9 +208,12 @@ class Comparison:
         return known[1]
 
 
+SETTINGS: tuple[tuple[Literal["keep", "drop"], float], ...] = (("keep", 0.5), ("drop", 0.5), ("drop", 0.2))
+
+
 def compacted(messages: Sequence[Any], format: str) -> Iterator[tuple[list[Any], list[int]]]:
-    """What two strategies leave of a history, and the positions."""
-    for bound_reasoning, share in (("keep", 0.5), ("drop", 0.5), ("drop", 0.2)):
+    """What is left of a history, with its reasoning and without, and the positions."""
+    for bound_reasoning, share in SETTINGS:
         index = cc.MessageIndex.from_messages(
             messages, format=format, counter=characters_counter(), bound_reasoning=bound_reasoning, validate=True
         )
@@ -239,7 +242,7 @@ def test_what_comes_out_is_accepted(name: str, capsys: pytest.CaptureFixture[str
             comparison.compare(messages, after, positions)
         for seed in range(3):
             broken = damaged(messages, seed)
-            repaired = cc.repair(broken, format=package.format)
+            repaired = cc.repair(broken, format=package.format, pending_turns=0)
             repairs += len(repaired.repairs)
             if not package.lists:
                 comparison.compare(broken, repaired.messages, repaired.positions)

@@ -218,6 +218,26 @@ def test_the_file_of_one_sidechain_is_its_conversation() -> None:
     assert session.sidechains == {}
 
 
+def test_sidechains_without_a_main_conversation_are_not_read_for_it() -> None:
+    """Which of them is meant is not known, so there are no messages, and the note says what to do."""
+    lines = [user(name, None, isSidechain=True) for name in ("one", "two", "three")]
+    session = read(*lines, assistant("a", "one", isSidechain=True))
+    assert session.messages == []
+    assert {name: len(messages) for name, messages in session.sidechains.items()} == {"one": 2, "two": 1, "three": 1}
+    assert session.notes == ("no main conversation; choose one of the 3 sidechains",)
+
+
+def test_a_sidechain_in_a_circle_is_one_conversation() -> None:
+    """Its lines are each other's ancestors, and what hangs on them is of the same conversation."""
+    session = read(
+        user("q", None),
+        user("s1", "s2", isSidechain=True),
+        assistant("s2", "s1", isSidechain=True),
+        user("s3", "s2", isSidechain=True),
+    )
+    assert [len(messages) for messages in session.sidechains.values()] == [3]
+
+
 def test_lines_without_uuids_are_a_plain_sequence() -> None:
     """As ``--output-format stream-json`` prints them."""
     lines = [user("q", None), assistant("a", None, of="m"), assistant("b", None, of="m")]

@@ -39,6 +39,7 @@ def test_recording_counter() -> None:
 def test_histories_are_such_as_the_provider_takes(data: st.DataObject, format: str) -> None:
     """By the rules that the providers document; a call may wait at the very end."""
     messages = data.draw(histories(format))
+    # Lists of the Responses API may leave calls to the server, by what they hold.
     found = legality.faults(messages, format)
     assert all(fault.kind == "unanswered_call" and fault.position == len(messages) - 1 for fault in found)
     assert cc.MessageIndex.from_messages(messages, format=format).problems == ()

@@ -79,7 +79,8 @@ def _openai_chat(message: Any) -> Said:
     pieces = list(_content(message.get("content"), ("thinking", "redacted_thinking")))
     if role == "assistant":
         thoughts = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
-        pieces = [Piece("thought") for key in thoughts if message.get(key)] + [p for p in pieces if p.text or p.kind != "text"]
+        pieces = [piece for piece in pieces if piece.text or piece.kind != "text"]
+        pieces += [Piece("thought") for key in thoughts if message.get(key)]
         if message.get("refusal"):
             pieces.append(Piece("text", text=message["refusal"]))
         for call in message.get("tool_calls") or ():
@@ -187,13 +188,16 @@ def _bedrock_block(block: Any) -> Piece:
     return Piece("thought" if "reasoningContent" in block else "other")
 
 
+_LANGCHAIN = {"human": "user", "ai": "assistant", "tool": "tool", "function": "tool", "remove": "unsent"}
+
+
 def _langchain(message: Any) -> Said:
     body = message.get("data") or message.get("kwargs") or message
     kind = body.get("type") or message.get("type") or ""
     if kind == "constructor":
         kind = message["id"][-1]
     kind = kind.removesuffix("Chunk").removesuffix("Message").lower()
-    side = {"human": "user", "ai": "assistant", "tool": "tool", "function": "tool", "remove": "unsent"}.get(kind, "system")
+    side = _LANGCHAIN.get(kind, "system")
     if side == "tool":
         return Said(side, (Piece("result", body.get("tool_call_id") or "", body.get("name") or ""),))
     pieces = list(_content(body.get("content"), ("thinking", "reasoning", "redacted_thinking", "reasoning_content")))
@@ -201,8 +205,9 @@ def _langchain(message: Any) -> Said:
     if extra.get("reasoning_content"):
         pieces.append(Piece("thought"))
     calls = [*(body.get("tool_calls") or ()), *(body.get("invalid_tool_calls") or ())]
-    for call in calls or extra.get("tool_calls") or () if side == "assistant" else ():
-        pieces.append(Piece("call", call.get("id") or "", (call.get("function") or call).get("name") or ""))
+    if side == "assistant":
+        made = calls or extra.get("tool_calls") or ()
+        pieces += [Piece("call", c.get("id") or "", (c.get("function") or c).get("name") or "") for c in made]
     return Said(side, tuple(pieces))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from ._errors import FormatError, StrategyError
-from ._ledger import Ledger
+from ._ledger import NOTHING_ELSE, Ledger
 from ._messages import Message, PartKind
 from ._reader import Reader, checked_list
 from ._settings import IndexSettings
@@ -31,17 +31,6 @@ class IndexUpdate:
     shortened: bool = False
 
 
-def without_reasoning(format: Format, raw: Any, view: Message) -> Any | None:
-    """A copy of a message without any reasoning; None where it holds nothing else."""
-    reasoning = {number for number, part in enumerate(view.parts) if part.kind is PartKind.REASONING}
-    bare = format.without(raw, reasoning)
-    if bare is None and len(reasoning) < len(view.parts):
-        raise FormatError(
-            f"format must write a message without its reasoning for bound_reasoning='drop', got {format!r}"
-        )
-    return bare
-
-
 class Conversation:
     """The messages of one conversation beside the ledger of their groups."""
 
@@ -50,7 +39,7 @@ class Conversation:
         self.reader = Reader.of(settings.format, settings.pins)
         self.raw: list[Any] = []
         self.ledger = Ledger(settings, self.reader.format)
-        self._bare: dict[int, tuple[Any, Any | None]] = {}
+        self._bare: dict[int, tuple[Any, Any]] = {}
         """By position, a message and its copy without reasoning."""
 
     def extend(self, messages: Sequence[Any]) -> None:
@@ -143,6 +132,8 @@ class Conversation:
         else:
             self.ledger = self._regrouped(reader.format, views, pins, min([*differ, len(old.views), len(views)]))
         self.reader, self.raw = reader, raw
+        if self.ledger.newest_included() is None:
+            self.ledger.include_all()  # What is left of the list may all have left it: a rewind takes the newest.
         return tuple(differ)
 
     def _regrouped(self, format: Format, views: list[Message], pins: list[bool], known: int) -> Ledger:
@@ -165,51 +156,40 @@ class Conversation:
         Raises :class:`StrategyError`: a rule says something else of two neighbours than of the whole list.
         """
         ledger = Ledger(self.settings, self.reader.format)
-        for place, (position, raw) in enumerate(self.projection()):
-            ledger.append(self.reader.format.read(raw, place), pinned=self.ledger.pins[position])
+        for position, bundle in enumerate(self.ledger.grouping.of):
+            if bundle.included:
+                ledger.append(self.ledger.sent(position), pinned=self.ledger.pins[position])
         before = Counter(problem.rule for problem in self.ledger.problems())
         worse = Counter(problem.rule for problem in ledger.problems()) - before
         if worse:
             raise StrategyError(f"compaction would break rules of the format: {', '.join(sorted(worse))}")
 
-    def projection(self) -> list[tuple[int, Any]]:
-        """The messages to send, each with its position: the caller's own, or copies without bound reasoning.
+    def project(self) -> list[Any]:
+        """The messages to send: the caller's own, or copies without bound reasoning."""
+        return [self._sent(place) for place, bundle in enumerate(self.ledger.grouping.of) if bundle.included]
 
-        Where nothing is left of a message between two that may not stand next to each other, they become one.
-        """
-        sent: list[tuple[int, Any]] = []
-        vanished = False
-        for position, bundle in enumerate(self.ledger.grouping.of):
-            if not bundle.included:
-                continue
-            message = self._sent(position)
-            if message is None:
-                vanished = True
-                continue
-            joined = self._joined(sent[-1], position, message) if vanished and sent else None
-            if joined is not None:
-                sent[-1] = joined
-            else:
-                sent.append((position, message))
-            vanished = False
-        return sent
-
-    def _joined(self, before: tuple[int, Any], position: int, message: Any) -> tuple[int, Any] | None:
-        views, book = self.ledger.views, self.ledger.cuts.book
-        if book.broken_by(views[before[0]], views[position], at_head=False) is None:
-            return None
-        joined = self.reader.format.joined(before[1], message)
-        return None if joined is None else (before[0], joined)
-
-    def _sent(self, position: int) -> Any | None:
+    def _sent(self, position: int) -> Any:
         raw = self.raw[position]
         if not self.ledger.lost_reasoning(position):
             return raw
         known = self._bare.get(position)
         if known is None or known[0] is not raw:
             # The same copy every time, so that what is sent keeps its identity (rule K11).
-            known = self._bare[position] = raw, without_reasoning(self.reader.format, raw, self.ledger.views[position])
+            known = self._bare[position] = raw, self._without_reasoning(position)
         return known[1]
+
+    def _without_reasoning(self, position: int) -> Any:
+        """A copy of a message without any reasoning, or one that says that it held nothing else."""
+        format, view, raw = self.reader.format, self.ledger.views[position], self.raw[position]
+        if self.ledger.sent(position) is NOTHING_ELSE:
+            bare = format.saying(raw, NOTHING_ELSE.parts[0].text)
+        else:
+            bare = format.without(raw, {n for n, part in enumerate(view.parts) if part.kind is PartKind.REASONING})
+        if bare is None:
+            raise FormatError(
+                f"format must write a message without its reasoning for bound_reasoning='drop', got {format!r}"
+            )
+        return bare
 
     def precedes(self, history: Sequence[Any]) -> bool:
         """Whether the history seems to go on from this one: a glance at its ends, by identity."""

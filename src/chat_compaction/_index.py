@@ -177,11 +177,11 @@ class MessageIndex:
         ledger = self._ledger
         if ledger.included.messages == ledger.all.messages and ledger.changed_from is None:
             return list(self._conversation.raw)
-        return [message for _, message in self._conversation.projection()]
+        return self._conversation.project()
 
     def included_positions(self) -> list[int]:
         """The positions of :meth:`included_messages` in the caller's list."""
-        return [position for position, _ in self._conversation.projection()]
+        return [position for position, bundle in enumerate(self._ledger.grouping.of) if bundle.included]
 
     # -- excluding -----------------------------------------------------------------------------
 

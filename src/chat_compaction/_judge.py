@@ -25,11 +25,22 @@ class Judge:
     _spoken: bool = attrs.field(init=False, default=False)
     """Whether there is a message that is no system message."""
     _seems_complete: bool = attrs.field(init=False, default=True)
+    _references: set[int] = attrs.field(init=False, factory=set)
+    """The positions of what the provider stores."""
 
     @property
     def complete(self) -> bool:
         """Whether the list holds every call that its results answer; else some may be stored by the provider."""
         return self._seems_complete if self.claims_complete is None else self.claims_complete
+
+    @property
+    def server_has_calls(self) -> bool:
+        """Whether the calls of some results are not in the list, and may be with the provider."""
+        return bool(self._orphans) and not self.complete
+
+    def refers_in(self, positions: Iterable[int]) -> bool:
+        """Whether one of these messages is stored by the provider; without it the list would look complete."""
+        return not self._references.isdisjoint(positions)
 
     def take(self, position: int, message: Message, ties: Iterable[Tie]) -> None:
         """Judge the next message, and how its calls and results belong to others."""
@@ -39,10 +50,11 @@ class Judge:
             else:
                 self._found += self.book.of_tie(tie)
         self.look_at(position, message)
-        if self.claims_complete is None and self._seems_complete:
-            begins_with_result = not self._spoken and message.answers
-            refers = any(part.kind is PartKind.REFERENCE for part in message.parts)
-            self._seems_complete = not (begins_with_result or refers)
+        if self.claims_complete is None:
+            if any(part.kind is PartKind.REFERENCE for part in message.parts):
+                self._references.add(position)
+            if self._references or (not self._spoken and message.answers):
+                self._seems_complete = False
             self._spoken = self._spoken or message.role is not Role.SYSTEM
 
     def look_at(self, position: int, message: Message) -> None:

@@ -17,12 +17,15 @@ from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup
 from ._judge import Judge
-from ._messages import Message
+from ._messages import Message, Part, PartKind, Role
 from ._predicates import Metric
 from ._problems import Problem
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
 from .formats import Format
+
+NOTHING_ELSE = Message(Role.ASSISTANT, (Part(PartKind.TEXT, "(This message held reasoning only.)"),))
+"""What is sent in place of a message that is left with nothing: the conversation goes on with who spoke when."""
 
 
 @attrs.define
@@ -182,11 +185,11 @@ class Ledger:
 
     def _count(self, positions: Sequence[int]) -> None:
         sent = [self.sent(position) for position in positions]
-        texts = [[] if view is None else self.settings.texts(view) for view in sent]
+        texts = [self.settings.texts(view) for view in sent]
         numbers = iter(self.settings.counts.count_many([text for one in texts for text in one]))
         # Only now the ledger changes: a counter that fails leaves it as it was.
         for position, view, own in zip(positions, sent, texts, strict=True):
-            flat = 0 if view is None else self.settings.flat(view, self.format)
+            flat = self.settings.flat(view, self.format)
             self._counted(position, flat + sum(next(numbers) for _ in own))
 
     def _counted(self, position: int, count: int) -> None:
@@ -246,6 +249,11 @@ class Ledger:
         self.included.add(bundle, 1 if held else -1)
         self._moved(bundle)
 
+    def adopt_held(self) -> None:
+        """Begin a pass: what a rule holds back from before is in for good, so that the floor counts on it."""
+        for bundle, _ in self.cuts.held():
+            self.set_excluded(bundle, None)
+
     def settle(self) -> None:
         """End a pass: what a rule held back stays for good, and the list begins as the format asks (rule K7)."""
         for bundle, rule in self.cuts.held():
@@ -263,20 +271,14 @@ class Ledger:
         """Whether this message is sent without its reasoning, which is bound to what is gone."""
         return self.changed_from is not None and position >= self.changed_from and self.views[position].signed
 
-    def sent(self, position: int) -> Message | None:
-        """The message as it is sent; None where nothing of it is."""
+    def sent(self, position: int) -> Message:
+        """The message as it is sent."""
         view = self.views[position]
         if not self.lost_reasoning(position):
             return view
         bare = view.without_reasoning()
-        return bare if bare.parts else None
-
-    def unsent(self) -> int:
-        """How many messages are included of which nothing is sent."""
-        if self.changed_from is None:
-            return 0
-        behind = range(self.changed_from, len(self.views))
-        return sum(self.grouping.of[place].included and self.sent(place) is None for place in behind)
+        # A provider may refuse what is left: nothing, or white space.
+        return bare if bare.parts and not self.cuts.book.of_message(position, bare) else NOTHING_ELSE
 
     def _moved(self, bundle: Bundle) -> None:
         """A group left or came back."""
@@ -291,8 +293,13 @@ class Ledger:
     def see_changes(self) -> None:
         """Look for the first position that left, or was repaired."""
         if self.settings.drops_reasoning:
-            gone = next((p for p, bundle in enumerate(self.grouping.of) if not bundle.included), None)
-            self._change_from(min((p for p in (gone, self.repaired_from) if p is not None), default=None))
+            self._change_from(self.first_change())
+
+    def first_change(self) -> int | None:
+        """The first position that is out, or behind which the list was repaired."""
+        out = self.included.groups < self.all.groups
+        gone = next((p for p, bundle in enumerate(self.grouping.of) if not bundle.included), None) if out else None
+        return min((p for p in (gone, self.repaired_from) if p is not None), default=None)
 
     def _change_from(self, position: int | None) -> None:
         """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
@@ -328,7 +335,7 @@ class Ledger:
 
     def is_pending(self, bundle: Bundle) -> bool:
         """Rule G3, with the setting of this conversation; also a result whose call the provider has."""
-        if bundle.kind is GroupKind.ORPHAN and not self.judge.complete:
+        if self.judge.server_has_calls and (bundle.kind is GroupKind.ORPHAN or self.judge.refers_in(bundle.positions)):
             return True
         return self.grouping.is_pending(bundle, self.settings.pending_turns)
 

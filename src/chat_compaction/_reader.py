@@ -11,7 +11,7 @@ from ._errors import MessageError
 from ._messages import Message
 from ._settings import Pins
 from ._text import shown
-from .formats import FORMATS, Format, detect
+from .formats import FORMATS, Format, detected
 from .formats._base import is_object
 
 _UNDECIDED = FORMATS["openai_chat"]
@@ -40,8 +40,12 @@ class Reader:
 
     def settled_by(self, messages: Sequence[Any]) -> Reader:
         """The reader for a list that goes on with these messages, if they tell its format."""
-        found = None if self.decided else detect(messages)
-        return self if found is None else Reader(found, True, self.pins)
+        if self.decided:
+            return self
+        found, sure = detected(messages)
+        # What is only likely holds until a message is sure to be of another format.
+        taken = found if found is not None and (sure or self.format is _UNDECIDED) else self.format
+        return Reader(taken, sure, self.pins)
 
     def read(self, messages: Sequence[Any], start: int = 0) -> tuple[list[Message], list[bool]]:
         """Our views of messages that stand from the position ``start`` on, and which are pinned."""

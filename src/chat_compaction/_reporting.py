@@ -29,9 +29,7 @@ class Measure:
     def of(cls, index: MessageIndex) -> Measure:
         """Measure now."""
         known, exact = index.known(tokens)
-        # Without its reasoning, nothing may be left of a message.
-        sent = index.value(messages) - index._ledger.unsent()
-        return cls(known, exact, sent, index.value(groups), index.value(turns))
+        return cls(known, exact, index.value(messages), index.value(groups), index.value(turns))
 
 
 @attrs.frozen
@@ -61,7 +59,7 @@ class Reporter:
             over_by=self._over(now) if at_floor else None,
             blocked_by=_blockers(self.index) if at_floor else (),
             stable_prefix_tokens=_prefix(self.index, None),
-            **_reasoning(self.index, None),
+            **_reasoning(self.index),
         )
 
     def completed(self, before: Measure, *, more: bool) -> CompactionReport:
@@ -87,7 +85,7 @@ class Reporter:
             blocked_by=() if reached else _blockers(self.index),
             first_changed=first,
             stable_prefix_tokens=_prefix(self.index, first),
-            **_reasoning(self.index, first),
+            **_reasoning(self.index),
         )
 
     def _over(self, now: Measure) -> int | None:
@@ -157,7 +155,8 @@ def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:
 
 
 def _prefix(index: MessageIndex, first: int | None) -> int:
-    """Tokens of what is included ahead of the first change."""
+    """Tokens of what is included ahead of the first change, or the first repair."""
+    first = min((place for place in (first, index._ledger.repaired_from) if place is not None), default=None)
     if first is None:
         return index.known(tokens)[0] - index._settings.reserved
     ledger = index._ledger
@@ -165,10 +164,10 @@ def _prefix(index: MessageIndex, first: int | None) -> int:
     return sum(count or 0 for count, bundle in zip(ahead, ledger.grouping.of, strict=False) if bundle.included)
 
 
-def _reasoning(index: MessageIndex, first: int | None) -> dict[str, Any]:
-    """What became of signed reasoning in kept messages behind the first change."""
+def _reasoning(index: MessageIndex) -> dict[str, Any]:
+    """What became of signed reasoning in kept messages behind the first position that is out, or was repaired."""
     ledger = index._ledger
-    first = min((place for place in (first, ledger.repaired_from) if place is not None), default=None)
+    first = ledger.first_change()
     if first is None:
         return {}
     signed = [p for p in range(first, len(ledger.views)) if ledger.grouping.of[p].included and ledger.views[p].signed]

@@ -210,6 +210,7 @@ class CompactionStrategy(ABC):
 
     def _pass(self, index: MessageIndex, reporter: Reporter) -> Core[CompactionReport]:
         ledger = index._ledger
+        ledger.adopt_held()
         ledger.protected = self.floor.protect(ledger)
         if not any(ledger.free(ledger.protected)):
             return reporter.declined("floor")

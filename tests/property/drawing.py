@@ -1,4 +1,4 @@
-"""What the property tests draw: histories of both formats, tame and hostile, with pins at random."""
+"""What the property tests draw: histories of every format, tame and hostile, with pins at random."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from chat_compaction.testing import histories
+import chat_compaction as cc
+from chat_compaction.formats import FORMATS, Format
+from chat_compaction.testing import characters_counter, histories
 from tests.naive import NOBODY
 
-FORMATS = ("openai_chat", "anthropic")
+EVERY_FORMAT = tuple(FORMATS)
+KNOWN = ("openai_chat", "anthropic")
+"""The formats that the oracle knows."""
+
+# The oracle knows one rule about neighbours, that of the first message.
+OF_THE_ORACLE: dict[str, Format] = {
+    "openai_chat": FORMATS["openai_chat"],
+    "anthropic": FORMATS["anthropic"].without_rules("system_place"),
+}
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,11 @@ class Drawn:
     known: list[dict[str, Any]] | None = None
     """The list to which the pinned positions refer, where that is another."""
 
+    def index(self, format: Format | None = None, **arguments: Any) -> cc.MessageIndex:
+        """An index of it that counts characters."""
+        settings = {"format": format or self.format, "pinned": self.pins, "counter": characters_counter(), **arguments}
+        return cc.MessageIndex.from_messages(self.messages, **settings)
+
     @property
     def pins(self) -> list[dict[str, Any]]:
         """The pinned objects."""
@@ -30,11 +45,9 @@ class Drawn:
 
 
 @st.composite
-def drawn_histories(
-    draw: st.DrawFn, format: str | None = None, hostile: bool | None = None, pins: bool = True
-) -> Drawn:
-    """A history; of any format, hostile or not, unless asked."""
-    name = draw(st.sampled_from(FORMATS)) if format is None else format
+def drawn_histories(draw: st.DrawFn, *formats: str, hostile: bool | None = None, pins: bool = True) -> Drawn:
+    """A history, of one of these formats or of any, hostile or not, unless asked."""
+    name = draw(st.sampled_from(formats or EVERY_FORMAT))
     is_hostile = draw(st.booleans()) if hostile is None else hostile
     messages = draw(histories(name, hostile=is_hostile))
     positions = st.integers(0, max(0, len(messages) - 1))

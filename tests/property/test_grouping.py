@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import chat_compaction as cc
 from chat_compaction.testing import characters_counter
 from tests.naive import History
-from tests.property.drawing import FORMATS, Drawn, drawn_histories
+from tests.property.drawing import KNOWN, Drawn, drawn_histories
 
 
 def shown(index: cc.MessageIndex) -> list[tuple[Any, ...]]:
@@ -23,16 +23,10 @@ def expected(history: History) -> list[tuple[Any, ...]]:
     return [(g.positions, g.kind, g.turn, g.pinned, g.pending) for g in history.groups]
 
 
-def index_of(drawn: Drawn, **arguments: Any) -> cc.MessageIndex:
-    return cc.MessageIndex.from_messages(
-        drawn.messages, format=drawn.format, pinned=drawn.pins, counter=characters_counter(), **arguments
-    )
-
-
 @given(drawn_histories())
 def test_groups_partition_the_history(drawn: Drawn) -> None:
     """G1: every message is in exactly one group, groups stand by their first message, and projection keeps order."""
-    index = index_of(drawn)
+    index = drawn.index()
     positions = [position for group in index.groups for position in group.positions]
     assert sorted(positions) == list(range(len(drawn.messages)))
     assert all(list(group.positions) == sorted(group.positions) for group in index.groups)
@@ -42,18 +36,18 @@ def test_groups_partition_the_history(drawn: Drawn) -> None:
     assert all(ours is theirs for ours, theirs in zip(projected, drawn.messages, strict=True))
 
 
-@given(drawn_histories(), st.integers(0, 3))
+@given(drawn_histories(*KNOWN), st.integers(0, 3))
 def test_groups_are_what_the_rules_say(drawn: Drawn, pending_turns: int) -> None:
     """G2 to G6: pairs by id and occurrence, kinds, turns, pins and what is pending."""
     history = History(drawn.messages, drawn.format, drawn.pinned, pending_turns)
-    assert shown(index_of(drawn, pending_turns=pending_turns)) == expected(history)
+    assert shown(drawn.index(pending_turns=pending_turns)) == expected(history)
 
 
 @given(drawn_histories(), st.data())
 def test_pieces_group_like_the_whole(drawn: Drawn, data: st.DataObject) -> None:
     """Reading a history in pieces gives the same groups, problems and totals as reading it at once."""
-    whole = index_of(drawn)
-    pieces = index_of(Drawn([], drawn.format, drawn.pinned, drawn.messages))
+    whole = drawn.index()
+    pieces = Drawn([], drawn.format, drawn.pinned, drawn.messages).index()
     at = 0
     while at < len(drawn.messages):
         size = data.draw(st.integers(1, len(drawn.messages) - at))
@@ -67,11 +61,11 @@ def test_pieces_group_like_the_whole(drawn: Drawn, data: st.DataObject) -> None:
 METRICS = (cc.tokens, cc.messages, cc.groups, cc.turns, cc.tool_groups)
 
 
-@given(st.sampled_from(FORMATS), st.data())
+@given(st.sampled_from(KNOWN), st.data())
 def test_a_format_found_late_reads_like_one_that_is_named(format: str, data: st.DataObject) -> None:
     """A list whose format shows only later is read anew from its start (only text reads alike in all formats)."""
-    drawn = data.draw(drawn_histories(format=format))
-    named = index_of(drawn)
+    drawn = data.draw(drawn_histories(format))
+    named = drawn.index()
     cut = data.draw(st.integers(0, len(drawn.messages)))
     found = cc.MessageIndex.from_messages(drawn.messages[:cut], pinned=drawn.pins, counter=characters_counter())
     found.extend(drawn.messages[cut:])

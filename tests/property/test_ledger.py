@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import chat_compaction as cc
 from chat_compaction.testing import characters_counter, histories
 from tests.naive import Group, History
-from tests.property.drawing import FORMATS
+from tests.property.drawing import KNOWN
 
 METRICS = (cc.tokens, cc.messages, cc.groups, cc.turns, cc.tool_groups)
 numbers = st.integers(0, 40)
@@ -26,7 +26,7 @@ def is_pinned(message: dict[str, Any]) -> bool:
 class LedgerMachine(RuleBasedStateMachine):
     """An index, and beside it the list that it should know."""
 
-    @initialize(format=st.sampled_from(FORMATS), hostile=st.booleans(), data=st.data())
+    @initialize(format=st.sampled_from(KNOWN), hostile=st.booleans(), data=st.data())
     def begin(self, format: str, hostile: bool, data: st.DataObject) -> None:
         self.format, self.hostile = format, hostile
         self.history: list[dict[str, Any]] = data.draw(histories(format, hostile=hostile))

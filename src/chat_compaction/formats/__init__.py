@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._errors import FormatError
@@ -63,20 +63,27 @@ FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 
 def detect(messages: Iterable[Any]) -> Format | None:
-    """The format of the first message that only one format can have; None where none tells.
+    """The format of the first message that only one format can have; else of the first that is likely of one.
 
-    Plain text with ``role`` and ``content`` alone does not tell. Never raises.
+    Plain text with ``role`` and ``content`` alone does not tell: then None. Never raises.
     """
+    return detected(messages)[0]
+
+
+def detected(messages: Iterable[Any]) -> tuple[Format | None, bool]:
+    """:func:`detect`, and whether it is sure."""
+    likely = None
     for message in messages:
         for candidate in FORMATS.values():
-            if _claims(candidate, message):
-                return candidate
-    return None
+            if _says(candidate.claims, message):
+                return candidate, True
+        likely = likely or next((one for one in FORMATS.values() if _says(one.hints, message)), None)
+    return likely, False
 
 
-def _claims(candidate: Format, message: Any) -> bool:
+def _says(question: Callable[[Any], bool], message: Any) -> bool:
     try:
-        return candidate.claims(message)
+        return question(message)
     except Exception:  # An object that fails when it is looked at: reading it says what is wrong.
         return False
 

@@ -75,6 +75,10 @@ class Format(ABC):
         """Whether the message can only be of this format; an exception counts as no."""
         return False
 
+    def hints(self, raw: Any) -> bool:
+        """Whether the message is likely of this format, unless another message can only be of another one."""
+        return False
+
     # -- rules ---------------------------------------------------------------------------------
 
     def with_rules(self, *rules: Rule) -> Self:
@@ -98,6 +102,13 @@ class Format(ABC):
         By default a message leaves whole.
         """
         return None
+
+    def saying(self, raw: Any, text: str) -> Any | None:
+        """A message of the assistant in place of this one that says just that; None where it can't be written.
+
+        By default a dict with a role and a text, as most formats have it.
+        """
+        return {"role": "assistant", "content": text}
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """A copy of a message whose call or result of this number has another id; None where it can't be written."""

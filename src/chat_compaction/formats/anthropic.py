@@ -87,9 +87,14 @@ class AnthropicFormat(Format):
         if module_of(block) == "anthropic":
             return True
         kind = kind_of(block)
-        if kind == "thinking":  # Mistral's has a list of parts in there.
-            return isinstance(get(block, "thinking"), str)
         return kind in _OWN_BLOCKS or _is_result(kind) or (kind in _MEDIA and get(block, "source") is not None)
+
+    def hints(self, raw: Any) -> bool:
+        """A block of thinking, which Claude behind a gateway writes, too; Mistral's has a list of parts in there."""
+        content = get(raw, "content")
+        return is_list(content) and any(
+            kind_of(block) == "thinking" and isinstance(get(block, "thinking"), str) for block in content
+        )
 
     def read(self, raw: Any, position: int) -> Message:
         """One message; see :class:`~chat_compaction.formats.Format`."""

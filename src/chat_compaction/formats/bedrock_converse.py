@@ -103,6 +103,10 @@ class BedrockConverseFormat(Format):
             del kept[0]
         return changed(raw, content=kept) if kept else None
 
+    def saying(self, raw: Any, text: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        return {"role": "assistant", "content": [{"text": text}]}
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the ids of a provider's own tools can't be chosen."""
         blocks = list(get(raw, "content"))

@@ -102,6 +102,10 @@ class PiSessionFormat(Format):
             return None
         return cut_list(raw, "content", parts)
 
+    def saying(self, raw: Any, text: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        return changed(raw, content=[{"type": "text", "text": text}])
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
         if get(raw, "role") == "toolResult":

@@ -68,7 +68,8 @@ def valid_lines(habits: Habits) -> Lines:
     server = _seldom(_lines(role=st.just("server")), habits.server)
     between = _seldom(system, habits.system == "anywhere")
     waiting = st.lists(_lines(calls=_calls(habits).map(lambda calls: calls[:1])), max_size=1)
-    last = st.just([]) | st.builds(_joined, _turn(habits, ends=False), waiting)
+    nothing: Lines = st.just([])
+    last = nothing | st.builds(_joined, _turn(habits, ends=False), waiting)
     turns = st.lists(st.builds(_joined, between, _turn(habits)), min_size=1, max_size=5).map(
         lambda some: _joined(*some)
     )

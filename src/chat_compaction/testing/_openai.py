@@ -137,8 +137,14 @@ def _setting(line: Line) -> Raw:
 
 def _item(line: Line) -> Raw:
     if line.role == "assistant":
-        part = {"type": "output_text", "text": line.text, "annotations": []}
-        whole = {"type": "message", "id": f"msg_{line.number}", "role": "assistant", "status": "completed", "content": [part]}
+        part: Raw = {"type": "output_text", "text": line.text, "annotations": []}
+        whole = {
+            "type": "message",
+            "id": f"msg_{line.number}",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
         return dict(line.pick(whole, {"role": "assistant", "content": line.text}))
     media: Raw = line.also(
         {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}", "detail": "auto"},
@@ -151,7 +157,12 @@ def _item(line: Line) -> Raw:
 def _hosted(line: Line) -> Raw:
     """The use of a tool that OpenAI runs."""
     item: Raw = line.pick(
-        {"type": "web_search_call", "id": f"ws_{line.number}", "status": "completed", "action": {"type": "search", "query": "Oslo"}},
+        {
+            "type": "web_search_call",
+            "id": f"ws_{line.number}",
+            "status": "completed",
+            "action": {"type": "search", "query": "Oslo"},
+        },
         {
             "type": "mcp_call",
             "id": f"mcp_{line.number}",

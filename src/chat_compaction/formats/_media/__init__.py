@@ -17,6 +17,15 @@ from ._headers import Data, pixels
 from ._pdf import pages
 from ._sound import seconds
 
+MOST_PIXELS = 100_000
+"""Of a side. More is no image that anybody sends: JPEG ends at 65,535, and all that read images far below this."""
+
+MOST_SECONDS = 100_000
+"""More than a day: no model listens or watches that long."""
+
+MOST_PAGES = 20_000
+"""Many times what any model reads at once."""
+
 # Where data stands in what carries it: Anthropic's source and Gemini's blob; Bedrock's source; OpenAI's parts.
 _DATA = ("data", "bytes", "url", "file_data", "image_url")
 _MIME = ("media_type", "mime_type", "mimeType")
@@ -29,7 +38,8 @@ def media(kind: str, data: Any = None, mime: str = "", detail: Any = "") -> Medi
     ``image_url``; where neither is known it is a document. ``data`` is bytes, base64, a data URL, any other URL, or
     what carries one of these: the ``source`` of Anthropic and Bedrock, the ``inline_data`` of Gemini, the
     ``image_url``, ``input_audio``, ``file``, ``input_image`` and ``input_file`` of OpenAI. ``mime`` and ``detail`` are
-    taken from there if they are not given. Data that is broken or hostile has no size, and nothing raises.
+    taken from there if they are not given. Data that is broken or hostile has no size, nor has data that claims one
+    which cannot be true (:data:`MOST_PIXELS`, :data:`MOST_SECONDS`, :data:`MOST_PAGES`), and nothing raises.
     """
     found = Media(kind)
     with suppress(Exception):  # An object of the caller's may fail in any way, and so may data that is none.
@@ -46,11 +56,13 @@ def media(kind: str, data: Any = None, mime: str = "", detail: Any = "") -> Medi
 
 def _measured(found: Media, data: Data) -> Media:
     if found.kind == "image":
-        width, height = pixels(data) or (None, None)
-        return attrs.evolve(found, width=width, height=height)
+        size = pixels(data)
+        return attrs.evolve(found, width=size[0], height=size[1]) if size and max(size) <= MOST_PIXELS else found
     if found.kind == "document":
-        return attrs.evolve(found, pages=pages(data))
-    return attrs.evolve(found, seconds=seconds(data)) if found.kind in ("audio", "video") else found
+        count = pages(data)
+        return attrs.evolve(found, pages=count) if count and count <= MOST_PAGES else found
+    length = seconds(data) if found.kind in ("audio", "video") else None
+    return attrs.evolve(found, seconds=length) if length is not None and length <= MOST_SECONDS else found
 
 
 def _first(carrier: Any, keys: tuple[str, ...], kind: Any) -> Any:

@@ -17,6 +17,9 @@ _SECTIONS = 32
 _OBJECT = 1 << 14
 """Bytes of an object that are read at most: the root of all pages may list them all before it says how many."""
 
+_DIGITS = 20
+"""Of a number, at most: more than any offset needs, zeros in front included. Longer ones are none, not converted."""
+
 Section = tuple[int, int, int]
 """The number of the first object, how many there are, and where their entries begin."""
 
@@ -35,14 +38,18 @@ def pages(data: Data) -> int | None:
 
 def _number(pattern: bytes, text: bytes) -> int | None:
     found = re.search(pattern, text)
-    return int(found[1]) if found else None
+    return _whole(found[1]) if found else None
+
+
+def _whole(digits: bytes) -> int | None:
+    return int(digits) if len(digits) <= _DIGITS else None
 
 
 def _counted(data: Data, size: int) -> int | None:
     """The count of the root of all pages, found from the end: trailer, catalog, root."""
     begin = max(0, size - 1024)
     starts = re.findall(rb"startxref\s+(\d+)", data.at(begin, 1024))
-    tables = _tables(data, int(starts[-1])) if starts else []
+    tables = _tables(data, _whole(starts[-1])) if starts else []
     root = next((number for _, trailer in tables if (number := _number(rb"/Root\s+(\d+)", trailer)) is not None), None)
     catalog = _object(data, tables, root)
     tree = _object(data, tables, _number(rb"/Pages\s+(\d+)", catalog))

@@ -15,7 +15,7 @@ import attrs
 from ..._errors import SessionError
 from ._claude_code import CLAUDE_CODE
 from ._codex import CODEX
-from ._entries import Agent
+from ._entries import Agent, Conversation, Entry
 from ._gemini_cli import GEMINI_CLI, is_session
 from ._pi import PI
 
@@ -26,7 +26,7 @@ _EXPECTED = 'a JSON list of messages, a JSON object with the key "messages", or 
 _KEYS = (("messages",), ("conversations",), ("values", "messages"))
 _LONGEST_NUMBER = 30
 _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
-_COMMENT = "//"
+_COMMENTS = re.compile(r"(?:\s*//[^\n]*\n?)*")
 
 
 @attrs.frozen
@@ -89,7 +89,7 @@ def read_session(path: str | PathLike[str]) -> Session:
 
     What the file holds decides how it is read, never its name. Raises :class:`~chat_compaction.SessionError`
     for what cannot be read, with the line where JSON broke; a last line that an agent was stopped
-    in the middle of is not an error, but a note.
+    in the middle of, be it in the middle of a character, is not an error, but a note.
     """
     try:
         data = Path(path).read_bytes()
@@ -103,11 +103,13 @@ def parse_session(data: bytes, name: str) -> Session:
 
     Raises :class:`SessionError` with the line where the JSON broke, or the byte that is no UTF-8.
     """
-    text = _decoded(data, name)
+    text, cut = _decoded(data, name)
     if not text.strip():
         raise SessionError(f"{name} is empty; expected {_EXPECTED}")
     if _is_lines(text):
-        return _session_of_lines(text, name)
+        return _session_of_lines(text, name, cut)
+    if cut:
+        raise cut
     found = _parsed(text, name)
     indented = _INDENT.match(text)
     indent = indented[1] if indented else None
@@ -118,12 +120,16 @@ def parse_session(data: bytes, name: str) -> Session:
     return attrs.evolve(_session_of_object(found, name), indent=indent, ascii=text.isascii())
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decoded(data: bytes, name: str) -> tuple[str, SessionError | None]:
+    """The text, and the error where its last character is cut off: a U+FFFD stands for that one."""
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")
+        return data.decode("utf-8").removeprefix("\ufeff"), None
     except UnicodeDecodeError as error:
-        byte = data[error.start]
-        raise SessionError(f"{name} is not UTF-8: byte 0x{byte:02x} at offset {error.start}") from None
+        wrong = SessionError(f"{name} is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}")
+        # Bytes that begin a character and have no end are all that the decoder misses more data for.
+        if error.reason != "unexpected end of data":
+            raise wrong from None
+        return data[: error.start].decode("utf-8").removeprefix("\ufeff") + "\ufffd", wrong
 
 
 # -- one object ---------------------------------------------------------------------------------
@@ -175,12 +181,12 @@ def _is_lines(text: str) -> bool:
 
 def _uncommented(text: str) -> str:
     """The text without comments ahead of it, which collections of session files have."""
-    while text.lstrip().startswith(_COMMENT):
-        text = text.lstrip().partition("\n")[2]
-    return text
+    found = _COMMENTS.match(text)
+    return text[found.end() :] if found else text
 
 
-def _session_of_lines(text: str, name: str) -> Session:
+def _session_of_lines(text: str, name: str, broken: SessionError | None) -> Session:
+    """The session of lines; ``broken`` is what is wrong with the last character, where it is cut off."""
     skipped = text.count("\n") - _uncommented(text).count("\n")
     # Not splitlines: a string of JSON may hold other line breaks, such as U+2028.
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if n > skipped and line.strip()]
@@ -196,10 +202,10 @@ def _session_of_lines(text: str, name: str) -> Session:
     agent = _agent(entries)
     if agent is None:
         if cut:
-            raise cut
+            raise broken or cut
         _check_messages([(number, entry) for (number, _), entry in zip(lines, entries, strict=True)], name)
         return Session(entries, "lines", ascii=text.isascii())
-    found = agent.read([entry for entry in entries if isinstance(entry, dict)])
+    found = _read(agent, [entry for entry in entries if isinstance(entry, dict)], name)
     notes = (*found.notes, *(("the last line is cut off, and was not read",) if cut else ()))
     return Session(
         found.messages,
@@ -209,6 +215,14 @@ def _session_of_lines(text: str, name: str) -> Session:
         notes=notes,
         sidechains=found.sidechains,
     )
+
+
+def _read(agent: Agent, entries: Sequence[Entry], name: str) -> Conversation:
+    """What an agent's reader finds. It passes over what it does not know; this is the net below it."""
+    try:
+        return agent.read(entries)
+    except Exception as error:  # A file from outside may be wrong in any way, and its text belongs in no error.
+        raise SessionError(f"{name} cannot be read as a file of {agent.source}: {type(error).__name__}") from error
 
 
 def _agent(entries: Sequence[Any]) -> Agent | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from ._entries import Agent, Conversation, Entry, branch, counted, inner
+from ._entries import Agent, Conversation, Entry, branch, counted, inner, roots, string
 
 _OTHERS = {"summary": "leafUuid", "file-history-snapshot": "snapshot", "queue-operation": "operation"}
 
@@ -23,8 +23,7 @@ def _owns(entries: Sequence[Entry]) -> bool:
 
 
 def _kind(entry: Entry) -> str:
-    kind = entry.get("type")
-    return kind if isinstance(kind, str) else ""
+    return string(entry, "type") or ""
 
 
 def _is_message(entry: Entry) -> bool:
@@ -32,7 +31,15 @@ def _is_message(entry: Entry) -> bool:
 
 
 def _is_side(entry: Entry) -> bool:
-    return bool(entry.get("isSidechain") or entry.get("agentId"))
+    return bool(entry.get("isSidechain") or string(entry, "agentId"))
+
+
+def _uuid(entry: Entry) -> str | None:
+    return string(entry, "uuid")
+
+
+def _by_uuid(entries: Iterable[Entry]) -> dict[str, Entry]:
+    return {name: entry for entry in entries if (name := _uuid(entry)) is not None}
 
 
 def _read(entries: Sequence[Entry]) -> Conversation:
@@ -43,17 +50,19 @@ def _read(entries: Sequence[Entry]) -> Conversation:
     if not found.lines and len(others) == 1:  # The file of one sidechain, which newer versions write.
         return Conversation(next(iter(others.values())))
     number = len(others)
-    beside = ((number, "sidechain", "beside the main conversation"),)
-    return Conversation(found.messages(), (*found.notes(), *counted(*beside)), others)
+    beside = counted((number, "sidechain", "beside the main conversation"))
+    if number and not found.lines:
+        beside = (f"no main conversation; choose one of the {number:,} sidechains",)
+    return Conversation(found.messages(), (*found.notes(), *beside), others)
 
 
 def _sidechains(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """The lines of each sidechain, by its ``agentId`` or else by its first line."""
-    parents = {entry["uuid"]: entry.get("parentUuid") for entry in entries if isinstance(entry.get("uuid"), str)}
+    first = roots({name: string(entry, "parentUuid") for name, entry in _by_uuid(entries).items()})
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        name = entry.get("agentId") or next(iter(branch(str(entry.get("uuid")), parents)), "")
-        found.setdefault(str(name), []).append(entry)
+        name = string(entry, "agentId") or first.get(_uuid(entry) or "", "")
+        found.setdefault(name, []).append(entry)
     return {name: lines for name, lines in found.items() if any(map(_is_message, lines))}
 
 
@@ -69,9 +78,9 @@ class _Thread:
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> _Thread:
-        linked = {entry["uuid"]: entry for entry in entries if isinstance(entry.get("uuid"), str)}
+        linked = _by_uuid(entries)
         written = [entry for entry in entries if _is_message(entry)]
-        leaf = next((entry["uuid"] for entry in reversed(written) if entry.get("uuid") in linked), None)
+        leaf = next((name for entry in reversed(written) if (name := _uuid(entry)) is not None), None)
         if leaf is None:
             return cls(entries, written, -1, 0)
         parents, bridged = _parents(linked)
@@ -82,7 +91,7 @@ class _Thread:
         boundary = next((n for n, entry in enumerate(entries) if start >= 0 and entry is way[start]), -1)
         chain = [entry for entry in way[max(start, 0) :] if _is_message(entry)]
         ahead = {id(entry) for entry in entries[: max(boundary, 0)]}
-        beside = [entry for entry in written if id(entry) not in ahead and entry.get("uuid") in linked]
+        beside = [entry for entry in written if id(entry) not in ahead and _uuid(entry) in linked]
         kept = bridged.intersection(entry["uuid"] for entry in way[max(start, 0) :])
         return cls(entries, _with_beside(chain, beside), boundary, len(kept))
 
@@ -116,11 +125,11 @@ def _parents(linked: dict[str, Entry]) -> tuple[dict[str, str | None], set[str]]
     bridged = set()
     ahead = None
     for name, entry in linked.items():
-        parent = entry.get("parentUuid")
-        if isinstance(parent, str) and parent not in linked and ahead is not None:
+        parent = string(entry, "parentUuid")
+        if parent is not None and parent not in linked and ahead is not None:
             bridged.add(name)
             parent = ahead
-        parents[name] = parent if isinstance(parent, str) else None
+        parents[name] = parent
         ahead = name
     boundaries = [entry for entry in linked.values() if _is_boundary(entry)]
     if boundaries:
@@ -132,16 +141,17 @@ def _keep(metadata: Entry, parents: dict[str, str | None]) -> None:
     """Put what a compaction kept behind its anchor; the lines keep their old parents in the file."""
     kept = inner(metadata, "preservedMessages")
     segment = inner(metadata, "preservedSegment")
-    anchor, names = kept.get("anchorUuid"), kept.get("uuids")
+    anchor, names = string(kept, "anchorUuid"), kept.get("uuids")
     if not isinstance(names, list):
-        anchor, head = segment.get("anchorUuid"), segment.get("headUuid")
-        way = branch(str(segment.get("tailUuid")), parents)
+        anchor, head = string(segment, "anchorUuid"), string(segment, "headUuid")
+        way = branch(string(segment, "tailUuid") or "", parents)
         names = way[way.index(head) :] if head in way else []
-    names = [name for name in names if name in parents]
+    names = [name for name in names if isinstance(name, str) and name in parents]
     if not names or anchor not in parents:
         return
+    moved = set(names)
     for name, parent in parents.items():
-        if parent == anchor and name not in names:
+        if parent == anchor and name not in moved:
             parents[name] = names[-1]
     parents.update(zip(names, [anchor, *names], strict=False))
 
@@ -153,7 +163,8 @@ def _with_beside(chain: Sequence[Entry], written: Sequence[Entry]) -> list[Entry
     answered = {name for entry in chain for name in _answers(entry)}
     found = list(chain)
     for number, entry in enumerate(written):
-        parent = places.get(entry.get("parentUuid", "")) or places.get(entry.get("sourceToolAssistantUUID", ""))
+        above = string(entry, "parentUuid") or "", string(entry, "sourceToolAssistantUUID") or ""
+        parent = places.get(above[0]) or places.get(above[1])
         if entry["uuid"] in places or parent is None:
             continue
         results = set(_answers(entry))
@@ -165,8 +176,7 @@ def _with_beside(chain: Sequence[Entry], written: Sequence[Entry]) -> list[Entry
 
 
 def _message_id(entry: Entry) -> str | None:
-    name = inner(entry, "message").get("id")
-    return name if isinstance(name, str) and entry.get("type") == "assistant" else None
+    return string(inner(entry, "message"), "id") if entry.get("type") == "assistant" else None
 
 
 def _answers(entry: Entry) -> list[str]:
@@ -180,6 +190,7 @@ def _joined(entries: Iterable[Entry]) -> list[Any]:
     """The messages: lines of one API message are one, and so are user lines in a row."""
     messages: list[Any] = []
     started: dict[str, Any] = {}
+    joined: dict[int, Any] = {}
     for entry in entries:
         message = entry["message"]
         name = _message_id(entry)
@@ -187,19 +198,27 @@ def _joined(entries: Iterable[Entry]) -> list[Any]:
         if earlier is None and messages and message["role"] == "user" == messages[-1]["role"]:
             earlier = messages[-1]
         if earlier is not None:
-            earlier["content"] = [*_blocks(earlier["content"]), *_blocks(message.get("content"))]
-            if earlier["role"] == "user":  # A stable sort: results first, as the API asks.
-                earlier["content"].sort(key=lambda block: block.get("type") != "tool_result")
+            if id(earlier) not in joined:  # The first time, a list of its own: that of the entry stays as it is.
+                joined[id(earlier)] = earlier
+                earlier["content"] = _blocks(earlier["content"])
+            earlier["content"].extend(_blocks(message.get("content")))
             continue
         messages.append({"role": message["role"], "content": message.get("content")})
         if name:
             started[name] = messages[-1]
+    for message in joined.values():
+        if message["role"] == "user":  # A stable sort: results first, as the API asks.
+            message["content"].sort(key=lambda block: not _is_result(block))
     return messages
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
 
 
 def _blocks(content: Any) -> list[Any]:
     if isinstance(content, list):
-        return [block if isinstance(block, dict) else {"type": "text", "text": str(block)} for block in content]
+        return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
     return [{"type": "text", "text": content}] if isinstance(content, str) else []
 
 

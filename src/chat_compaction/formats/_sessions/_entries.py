@@ -45,6 +45,22 @@ def branch(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
     return list(reversed(way))
 
 
+def roots(parents: Mapping[str, str | None]) -> dict[str, str]:
+    """The root of each id, in one pass; those of a circle, and all that hang on it, share one of its ids."""
+    found: dict[str, str] = {}
+    for name in parents:
+        way: dict[str, None] = {}
+        at = name
+        while at not in found and at not in way:
+            way[at] = None
+            above = parents[at]
+            if above is None or above not in parents:
+                break
+            at = above
+        found.update(dict.fromkeys(way, found.get(at, at)))
+    return found
+
+
 def counted(*notes: tuple[int, str, str]) -> tuple[str, ...]:
     """Notes of numbers that are not zero: ``3 messages on other branches``."""
     return tuple(f"{some(number, thing)} {what}" for number, thing, what in notes if number)
@@ -54,3 +70,9 @@ def inner(entry: Entry, key: str) -> Entry:
     """The object in a field; an empty one where there is none."""
     value = entry.get(key)
     return value if isinstance(value, dict) else {}
+
+
+def string(entry: Entry, key: str) -> str | None:
+    """The text in a field; None where there is none, or something else."""
+    value = entry.get(key)
+    return value if isinstance(value, str) else None

@@ -7,8 +7,9 @@ A line is a message, or a change: a message of the same ``id`` takes the place o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ._entries import Agent, Conversation, Entry, counted, inner
+from ._entries import Agent, Conversation, Entry, counted, inner, string
 
 
 def _owns(entries: Sequence[Entry]) -> bool:
@@ -21,21 +22,33 @@ def is_session(value: Entry) -> bool:
 
 
 def _read(entries: Sequence[Entry]) -> Conversation:
-    messages: dict[str, Entry] = {}
+    messages: dict[object, Any] = {}
     taken_back = 0
-    for number, entry in enumerate(entries):
-        replaced = inner(entry, "$set").get("messages")
-        if "$rewindTo" in entry:
-            names = list(messages)
-            gone = names[names.index(entry["$rewindTo"]) if entry["$rewindTo"] in messages else 0 :]
-            taken_back += len(gone)
-            for name in gone:
-                del messages[name]
+    for entry in entries:
+        replaced, rewind = inner(entry, "$set").get("messages"), string(entry, "$rewindTo")
+        if rewind is not None:
+            taken_back += _rewind(messages, rewind)
         elif isinstance(replaced, list):
-            messages = {str(message.get("id", at)): message for at, message in enumerate(replaced)}
-        elif isinstance(entry.get("type"), str):
-            messages[str(entry.get("id", f"line {number}"))] = entry
+            messages = {_name(message): message for message in replaced}
+        elif string(entry, "type") is not None:
+            messages[_name(entry)] = entry
     return Conversation(list(messages.values()), counted((taken_back, "message", "taken back by a rewind")))
+
+
+def _name(message: Any) -> object:
+    """The id of a message; without one it is only itself, and takes no other's place."""
+    name = string(message, "id") if isinstance(message, dict) else None
+    return object() if name is None else name
+
+
+def _rewind(messages: dict[object, Any], name: str) -> int:
+    """Take back a message and all behind it, everything where it is not there; how many these were."""
+    before = len(messages)
+    if name not in messages:
+        messages.clear()
+    while name in messages:  # From the end, so that it costs by what goes, not by what stays.
+        messages.popitem()
+    return before - len(messages)
 
 
 GEMINI_CLI = Agent("gemini_cli", "gemini_cli", _owns, _read)

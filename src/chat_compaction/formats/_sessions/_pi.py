@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from ._entries import Agent, Conversation, Entry, branch, counted
+from ._entries import Agent, Conversation, Entry, branch, counted, string
 
 
 def _owns(entries: Sequence[Entry]) -> bool:
@@ -45,20 +45,20 @@ def _read(entries: Sequence[Entry]) -> Conversation:
 
 def _way(entries: Sequence[Entry]) -> list[Entry]:
     """The entries from the root to the newest one."""
-    linked = {entry["id"]: entry for entry in entries[1:] if isinstance(entry.get("id"), str)}
+    linked = {name: entry for entry in entries[1:] if (name := string(entry, "id")) is not None}
     if not linked:
         return list(entries[1:])
     leaf = list(linked)[-1]
-    parents = {name: entry.get("parentId") for name, entry in linked.items()}
+    parents = {name: string(entry, "parentId") for name, entry in linked.items()}
     return [linked[name] for name in branch(leaf, parents)]
 
 
 def _first_kept(compaction: Entry, way: Sequence[Entry], entries: Sequence[Entry]) -> int:
     """Where in the way the kept entries begin; at the compaction itself where it does not say."""
     number = compaction.get("firstKeptEntryIndex")
-    if isinstance(number, int) and 0 < number < len(entries):  # The header counts.
+    if type(number) is int and 0 < number < len(entries):  # The header counts.
         return next((at for at, entry in enumerate(way) if entry is entries[number]), len(way))
-    name = compaction.get("firstKeptEntryId")
+    name = string(compaction, "firstKeptEntryId")
     return next((at for at, entry in enumerate(way) if name is not None and entry.get("id") == name), len(way))
 
 
@@ -82,7 +82,7 @@ def _message(entry: Entry) -> Any | None:
 def _milliseconds(entry: Entry) -> int | None:
     try:
         return int(datetime.fromisoformat(entry["timestamp"]).timestamp() * 1000)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OSError, OverflowError, TypeError, ValueError):  # Times far off have no number everywhere.
         return None
 
 

@@ -166,16 +166,29 @@ class Draft:
     def result(self) -> list[Item]:
         """The messages as they are now."""
         gone = self._dropped | self._moved
-        items: list[Item] = []
+        runs: list[list[Item]] = []
         for place in range(len(self.items)):
             item = None if place in gone else self._written(place)
-            if item is not None and place in self._joined and items:
-                first = items.pop()
-                both = self._read(self.format.joined(first.raw, item.raw), first)
-                both.pinned, item = first.pinned or item.pinned, both
-            items += [item] if item is not None else []
-            items += self._behind.get(place, ())
-        return items
+            if item is not None and place in self._joined and runs:
+                runs[-1].append(item)
+            elif item is not None:
+                runs.append([item])
+            runs += [[moved] for moved in self._behind.get(place, ())]
+        return [item for run in runs for item in self._one_of(run)]
+
+    def _one_of(self, run: list[Item]) -> list[Item]:
+        """The messages of a run as one; as they are, where the format can't write that."""
+        if len(run) == 1:
+            return run
+        raws: list[Any] = [item.raw for item in run]
+        # Neighbours first, then what came of them: so a long run takes no more than a few times its length.
+        while len(raws) > 1:
+            pairs = [raws[n : n + 2] for n in range(0, len(raws), 2)]
+            raws = [self.format.joined(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            if None in raws:
+                return run
+        first = attrs.evolve(run[0], pinned=any(item.pinned for item in run))
+        return [self._read(raws[0], first)]
 
     def _written(self, position: int) -> Item | None:
         item = self.items[position]

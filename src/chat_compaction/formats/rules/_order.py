@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
@@ -113,8 +114,8 @@ class SystemPlace(Rule):
 
     Several in a row count as one, and behind a tool that the provider runs it may stand, too. One that
     holds nothing that we can read is no such message: a directive, or what the provider made of older ones.
-    Repair: one that stands elsewhere moves behind the next user message; a leading one can't be mended, since
-    the system prompt belongs into a field of its own.
+    Repair: one that stands elsewhere moves behind the next user message that the assistant answers; a leading one
+    can't be mended, since the system prompt belongs into a field of its own.
     """
 
     name: ClassVar[str] = "system_place"
@@ -134,15 +135,33 @@ class SystemPlace(Rule):
 
     def repair(self, draft: Draft) -> None:
         """See :class:`Rule`."""
-        for position in reversed(draft.wrong_seams(self)):
-            view = draft.views[position]
-            behind = range(position + 1, len(draft.views))
-            users = (p for p in behind if draft.views[p].role is Role.USER)
-            next_user = next(users, None)
-            if _instructs(view) and position and next_user is not None:
-                draft.move(self, position, next_user, "moved behind the next message of the user")
-            elif not _instructs(view) and view.role is Role.USER:
-                draft.move(self, position - 1, position, "moved behind the next message of the user")
+        views = draft.views
+        to_move: set[int] = set()
+        for position in draft.wrong_seams(self):
+            place = position
+            if not _instructs(views[position]):  # What stands ahead of it is in the wrong place.
+                place -= 1
+                while place > 0 and _instructs(views[place - 1]):
+                    place -= 1
+            while place < len(views) and _instructs(views[place]):
+                to_move.add(place)
+                place += 1
+        behind = self._places(views)
+        for position in sorted(to_move):
+            place_behind = behind[position]
+            if position and place_behind is not None:
+                draft.move(self, position, place_behind, "moved to where a system message may stand")
+
+    def _places(self, views: Sequence[Message]) -> list[int | None]:
+        """For each position, the next one behind which a system message may stand; None where there is none."""
+        places: list[int | None] = [None] * len(views)
+        found: int | None = None
+        for position in range(len(views) - 1, -1, -1):
+            places[position] = found
+            last = position == len(views) - 1
+            if views[position].role is Role.USER and (last or views[position + 1].role is Role.ASSISTANT):
+                found = position
+        return places
 
 
 def _instructs(message: Message) -> bool:
