@@ -23,6 +23,7 @@ from ._messages import Message, Role, Seam
 from ._problems import Problem
 from ._rulebook import RuleBook
 
+_NOTHING: frozenset[str] = frozenset()
 _HEAD = -1
 """Stands ahead of the first position."""
 
@@ -66,8 +67,10 @@ class Cuts:
     """A bit for each position that nobody asked to leave."""
     _speaks: int = attrs.field(init=False, default=0)
     """A bit for each position that is no system message."""
-    _wrong: list[int] = attrs.field(init=False, factory=list)
-    """For each position, how many seams of the list as it came were wrong up to there."""
+    _wrong: list[frozenset[str]] = attrs.field(init=False, factory=list)
+    """For each position, the rules that the list as it came breaks there."""
+    _wrong_at_head: frozenset[str] = attrs.field(init=False, default=frozenset())
+    """The rules that the first message broke, system messages aside."""
     _fills: dict[int, Fill] = attrs.field(init=False, factory=dict)
     """By the position at which a gap ends."""
     _filled: int = attrs.field(init=False, default=0)
@@ -88,7 +91,9 @@ class Cuts:
         view = self.views[position]
         seam = Seam(self.views[position - 1] if position else None, view, at_head=not self._speaks)
         found = self.book.of_seam(position, seam)
-        self._wrong.append((self._wrong[-1] if position else 0) + bool(found))
+        self._wrong.append(frozenset([problem.rule for problem in found]) if found else _NOTHING)
+        if seam.at_head and view.role is not Role.SYSTEM:
+            self._wrong_at_head = self._wrong[-1]
         self._stays |= stays << position
         self._speaks |= (view.role is not Role.SYSTEM) << position
         return found
@@ -203,19 +208,27 @@ class Cuts:
         if end - start < 2:
             return None
         before = None if start == _HEAD else self.views[start]
-        rule = self.book.broken_by(before, self.views[end], at_head=at_head)
-        if rule is None:
-            return None
-        # Where the list as it came was legal there, what stood ahead of a message may always stand there.
-        sound = self._wrong[end] == (0 if start == _HEAD else self._wrong[start])
+        broken = first_broken = self._broken(before, end, at_head)
         bundles: list[Bundle] = []
-        after, broken = end, True
-        while broken and (bundle := self._ahead_of(start, after, sound)) is not None and usable(bundle):
+        after = end
+        # Where nothing is left in between, the two are neighbours as they came.
+        while broken and after - start > 1:
+            bundle = self._ahead_of(start, after, worse=bool(broken - self._broken_before(after, at_head)))
+            if bundle is None or not usable(bundle):
+                break
             bundles.append(bundle)
             after = next(place for place in bundle.positions if place > start)
-            # Where nothing is left in between, the two are neighbours as they came.
-            broken = after - start > 1 and self.book.broken_by(before, self.views[after], at_head=at_head) is not None
-        return Fill(tuple(bundles), rule) if bundles else None
+            broken = self._broken(before, after, at_head)
+        return Fill(tuple(bundles), min(first_broken)) if bundles else None
+
+    def _broken(self, before: Message | None, position: int, at_head: bool) -> frozenset[str]:
+        """The rules that forbid a message right behind another one."""
+        return self.book.broken(Seam(before, self.views[position], at_head))
+
+    def _broken_before(self, position: int, at_head: bool) -> frozenset[str]:
+        """The rules that were broken there when the list came: to break them again is no worse."""
+        wrong = self._wrong[position]
+        return wrong | self._wrong_at_head if at_head else wrong
 
     def _fill_around(self, start: int, end: int, anchor: Anchor, usable: Callable[[Bundle], bool]) -> Fill:
         """What to hold back where the anchor is one of it: also what it needs on either side."""
@@ -224,14 +237,18 @@ class Cuts:
         others = [other for fill in (ahead, behind) if fill is not None for other in fill.bundles]
         return Fill((self.grouping.of[anchor.position], *others), anchor.rule)
 
-    def _ahead_of(self, start: int, after: int, sound: bool) -> Bundle | None:
-        """The group to hold back ahead of a message, between it and a position that stays."""
+    def _ahead_of(self, start: int, after: int, *, worse: bool) -> Bundle | None:
+        """The group to hold back ahead of a message: the one that opened its turn, else what stood right there.
+
+        The latter only where the seam would be worse than any was, so that a list which never kept to
+        a rule can still be cut.
+        """
         opener = self.grouping.openers[self.grouping.turn_at[after]]
         if start < opener < after and self.book.broken_by(self.views[opener], self.views[after], at_head=False) is None:
             bundle = self.grouping.of[opener]
             if start < bundle.first and bundle.newest < after:
                 return bundle
-        return self.grouping.of[after - 1] if sound and start < after - 1 else None
+        return self.grouping.of[after - 1] if worse else None
 
     # -- the head of a list that never began as it should --------------------------------------
 

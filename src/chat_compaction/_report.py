@@ -52,8 +52,9 @@ class CompactionReport:
     limit after a pass, None where there is none or it is kept. ``blocked_by``: the groups that stand in
     the way. ``first_changed``: the first position of the caller's list that changed, and
     ``stable_prefix_tokens`` the tokens ahead of it, which a provider's prompt cache still knows.
-    ``bound_reasoning``: positions of kept messages with signed reasoning behind the first change, which the
-    provider may refuse unless the request has the ``request_options``; ``dropped_reasoning``: positions of
+    ``bound_reasoning``: positions of kept messages with signed reasoning behind the first position that is out,
+    which the provider may refuse unless the request has the ``request_options`` (empty where the format knows
+    none); ``dropped_reasoning``: positions of
     those that are sent without it (``bound_reasoning="drop"``). ``repairs``: what was mended before the
     compaction (``on_invalid="repair"``), and ``problems`` what is still wrong.
     ``format``: the name of the format in which the messages were read.

@@ -38,6 +38,10 @@ class RuleBook:
                 return name
         return None
 
+    def broken(self, seam: Seam) -> frozenset[str]:
+        """The names of all rules that forbid one message right behind another."""
+        return frozenset([name for name, check in self.seams if check(seam) is not None])
+
     def of_message(self, position: int, message: Message) -> list[Problem]:
         """What is wrong with a message by itself."""
         return _problems(self.messages, message, position)

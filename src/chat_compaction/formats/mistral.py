@@ -14,7 +14,7 @@ import attrs
 
 from ._base import PAIRS, Place, get, is_list, kind_of, module_of
 from .openai_chat import OpenAIChatFormat
-from .rules import NotAdjacent, Rule, SystemAfterUser, UserAfterTool
+from .rules import FirstUser, NotAdjacent, Rule, SystemAfterUser, UserAfterTool
 
 
 @attrs.frozen(repr=False)
@@ -22,7 +22,7 @@ class MistralFormat(OpenAIChatFormat):
     """Messages of Mistral's chat completions API."""
 
     name: ClassVar[str] = "mistral"
-    default_rules: ClassVar[tuple[Rule, ...]] = (*PAIRS, NotAdjacent(), UserAfterTool(), SystemAfterUser())
+    default_rules: ClassVar[tuple[Rule, ...]] = (*PAIRS, NotAdjacent(), FirstUser(), UserAfterTool(), SystemAfterUser())
 
     def claims(self, raw: Any) -> bool:
         """A part type or a shape of one that only this format has; or a ``mistralai`` object."""
