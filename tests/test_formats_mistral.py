@@ -88,7 +88,7 @@ def test_an_object_of_the_package() -> None:
     [
         ([SYSTEM, USER, ASKED, TOLD, SAID, USER], []),
         ([SYSTEM, USER, USER, SAID, SAID, USER], []),
-        ([SAID, USER], []),
+        ([SAID, USER], ["first_user"]),
         ([USER, ASKED, TOLD, USER], ["user_after_tool"]),
         ([USER, ASKED, USER, TOLD], ["not_adjacent"]),
         ([USER, TOLD, SAID], ["orphan_result"]),
