@@ -96,24 +96,29 @@ def repair_read(
     items = [Item(raw, position, view, pin) for position, (raw, view, pin) in enumerate(read)]
     ledger = _judged(items, format, settings)
     repairs: list[Repair] = []
+    # What leaves may leave something else wrong, which a later rule mends; where none does, it was no repair.
+    best = items, tuple(repairs), ledger.problems()
     for _ in range(_MOST_ROUNDS):
         before = len(repairs)
         for rule in format.rules:
             if any(problem.rule == rule.name for problem in ledger.problems()):
-                draft = Draft(format, items, _ties(ledger))
+                draft = Draft(format, list(items), _ties(ledger))
                 rule.repair(draft)
                 items = draft.result()
                 repairs += draft.repairs
                 ledger = _judged(items, format, settings)
+                if len(ledger.problems()) <= len(best[2]):
+                    best = items, tuple(repairs), ledger.problems()
         if len(repairs) == before:
             break
+    items, done, problems = best
     positions = tuple(item.position for item in items)
     changed = (place for place, item in enumerate(items) if item.raw is not history[place])
     return Repaired(
         [item.raw for item in items],
         positions,
-        tuple(repairs),
-        ledger.problems(),
+        done,
+        problems,
         next(changed, None),
         tuple(item.pinned for item in items),
     )
