@@ -28,7 +28,7 @@ demo: $(RUNTIME)
 	@echo "Written: build/demo.json (the messages), build/demo-report.json (the report)"
 
 test: lint
-	$(BIN)/pytest --cov
+	$(BIN)/pytest --cov --numprocesses auto --dist loadfile
 
 lint: $(DEVELOPMENT)
 	$(BIN)/ruff check .

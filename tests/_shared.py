@@ -15,6 +15,15 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
+_TOLD = pytest.StashKey[list[str]]()
+"""What tests have to tell at the end of a run."""
+
+
+def told(config: pytest.Config) -> list[str]:
+    """The lines to show when all tests have run, whichever process they ran in."""
+    return config.stash.setdefault(_TOLD, [])
+
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

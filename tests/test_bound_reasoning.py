@@ -72,12 +72,10 @@ def tally(request: pytest.FixtureRequest) -> Iterator[Tally[str]]:
     """What was run and what it did; printed in the end."""
     counts: Tally[str] = Tally()
     yield counts
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(
-            f"\nbound reasoning: {counts['passes']} combinations over {counts['sessions']} sessions with thinking; "
-            f"something left in {counts['changed']}, {counts['bound']} bound blocks, {counts['dropped']} dropped them"
-        )
+    _shared.told(request.config).append(
+        f"bound reasoning: {counts['passes']} combinations over {counts['sessions']} sessions with thinking; "
+        f"something left in {counts['changed']}, {counts['bound']} bound blocks, {counts['dropped']} dropped them"
+    )
 
 
 @dataclass

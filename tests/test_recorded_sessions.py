@@ -128,14 +128,12 @@ def tally(request: pytest.FixtureRequest) -> Iterator[Tally[str]]:
     """What was run and what it did; printed in the end."""
     counts: Tally[str] = Tally()
     yield counts
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        share = counts["changed"] / max(1, counts["passes"])
-        print(
-            f"\nrecorded sessions: {counts['passes']} combinations over {counts['sessions']} sessions, "
-            f"{counts['valid']} of valid histories; something may leave in {counts['free']}, "
-            f"and left in {counts['changed']} ({share:.1%})"
-        )
+    share = counts["changed"] / max(1, counts["passes"])
+    _shared.told(request.config).append(
+        f"recorded sessions: {counts['passes']} combinations over {counts['sessions']} sessions, "
+        f"{counts['valid']} of valid histories; something may leave in {counts['free']}, "
+        f"and left in {counts['changed']} ({share:.1%})"
+    )
 
 
 def passes(path: Path, messages: list[Any], format_name: str, counter: Counter, budget: Budget) -> Iterator[Outcome]:
