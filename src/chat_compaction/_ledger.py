@@ -287,7 +287,9 @@ class Ledger:
         if not bundle.included:
             earlier = self.changed_from is None or bundle.first < self.changed_from
             self._change_from(bundle.first if earlier else self.changed_from)
-        elif self.changes is None and bundle.first == self.changed_from:
+            return
+        self._forget_signed(bundle.positions)
+        if self.changes is None and bundle.first == self.changed_from:
             self.see_changes()
 
     def see_changes(self) -> None:
@@ -305,9 +307,13 @@ class Ledger:
         """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
         old, new = (len(self.views) if place is None else place for place in (self.changed_from, position))
         self.changed_from = position
-        for place in range(min(old, new), max(old, new)):
-            if self.views[place].signed:
-                self._forget(place)
+        self._forget_signed(place for place in range(min(old, new), max(old, new)) if self.grouping.of[place].included)
+
+    def _forget_signed(self, positions: Iterable[int]) -> None:
+        """Messages that may be sent with or without their reasoning now are counted anew."""
+        for position in positions:
+            if self.views[position].signed:
+                self._forget(position)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -104,11 +104,8 @@ class Format(ABC):
         return None
 
     def saying(self, raw: Any, text: str) -> Any | None:
-        """A message of the assistant in place of this one that says just that; None where it can't be written.
-
-        By default a dict with a role and a text, as most formats have it.
-        """
-        return {"role": "assistant", "content": text}
+        """A message of the assistant in place of this one that says just that; None where it can't be written."""
+        return None
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """A copy of a message whose call or result of this number has another id; None where it can't be written."""

@@ -119,6 +119,10 @@ class AnthropicFormat(Format):
             return cut_list(raw, "content", parts)
         return None if parts else changed(raw)
 
+    def saying(self, raw: Any, text: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        return {"role": "assistant", "content": text}
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the ids of Anthropic's own tools can't be chosen."""
         blocks = list(get(raw, "content"))

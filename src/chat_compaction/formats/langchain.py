@@ -103,6 +103,10 @@ class LangChainFormat(Format):
         kept = _rewritten(raw, **fields)
         return kept if located(kind, _body(kept), (0,)) else None
 
+    def saying(self, raw: Any, text: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; a dict, which LangChain takes among its own messages."""
+        return {"type": "ai", "content": text}
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
         body = _body(raw)

@@ -207,6 +207,10 @@ class OpenAIChatFormat(Format):
             fields |= {key: None for key in (*_THOUGHT_LISTS, *_THOUGHT_TEXTS) if key not in fields}
         return _rewritten(raw, fields)
 
+    def saying(self, raw: Any, text: str) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        return {"role": "assistant", "content": text}
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the id of a deprecated call is the name of its function."""
         role = get(raw, "role")
