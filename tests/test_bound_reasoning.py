@@ -441,6 +441,20 @@ def test_dropping_leaves_no_two_messages_of_one_side() -> None:
     assert again.problems == ()
 
 
+def test_a_copy_follows_its_message() -> None:
+    """C2 and K11: the same copy at every call, and another one once the message grew in place."""
+    history: list[Raw] = [user("one"), said("a"), user("two")]
+    history.append({"role": "assistant", "content": [thinking("x"), {"type": "text", "text": "b"}]})
+    index = cc.MessageIndex.from_messages(history, counter=CHARACTERS, format="anthropic", bound_reasoning="drop")
+    cut(2).compact(index, hooks=())
+    copied = index.included_messages()[-1]
+    assert copied is not history[-1]
+    assert index.included_messages()[-1] is copied
+    history[-1]["content"][1]["text"] = "b, and more"
+    index.update(history)
+    assert index.included_messages()[-1]["content"] == [{"type": "text", "text": "b, and more"}]
+
+
 def test_nothing_left_nothing_dropped() -> None:
     """K1: the very same objects, and a report that lists nothing."""
     history = talk()

@@ -39,8 +39,8 @@ class Conversation:
         self.reader = Reader.of(settings.format, settings.pins)
         self.raw: list[Any] = []
         self.ledger = Ledger(settings, self.reader.format)
-        self._bare: dict[int, tuple[Any, Any]] = {}
-        """By position, a message and its copy without reasoning."""
+        self._bare: dict[int, tuple[Any, Message, Any]] = {}
+        """By position, a message, how it was read, and its copy without reasoning."""
 
     def extend(self, messages: Sequence[Any]) -> None:
         """See :meth:`MessageIndex.extend`."""
@@ -169,14 +169,14 @@ class Conversation:
         return [self._sent(place) for place, bundle in enumerate(self.ledger.grouping.of) if bundle.included]
 
     def _sent(self, position: int) -> Any:
-        raw = self.raw[position]
+        raw, view = self.raw[position], self.ledger.views[position]
         if not self.ledger.lost_reasoning(position):
             return raw
         known = self._bare.get(position)
-        if known is None or known[0] is not raw:
+        if known is None or known[0] is not raw or known[1] != view:
             # The same copy every time, so that what is sent keeps its identity (rule K11).
-            known = self._bare[position] = raw, self._without_reasoning(position)
-        return known[1]
+            known = self._bare[position] = raw, view, self._without_reasoning(position)
+        return known[2]
 
     def _without_reasoning(self, position: int) -> Any:
         """A copy of a message without any reasoning, or one that says that it held nothing else."""
