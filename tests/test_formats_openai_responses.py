@@ -216,7 +216,7 @@ BETA: list[tuple[dict[str, Any], Role, list[Part]]] = [
         item(
             "agent_message",
             author="/root",
-            recipient="/root/scout",
+            recipient="/team/scout",
             content=[
                 {"type": "input_text", "text": "go"},
                 {"type": "encrypted_content", "encrypted_content": BASE64},
