@@ -516,8 +516,11 @@ def test_a_pass_that_declines_still_tells(setting: Any) -> None:
 def test_the_provider_takes_what_it_issued() -> None:
     """Also when the conversation goes on behind it."""
     history = talk()
-    issued(history).receive([*history, user("four")])
-    issued(history).receive(history[:4])
+    for messages in ([*history, user("four")], history[:4]):
+        provider = issued(history)
+        assert any(map(provider.signed, messages))
+        assert provider.mismatched(messages) == ()
+        provider.receive(messages)
 
 
 @pytest.mark.parametrize(
