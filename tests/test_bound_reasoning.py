@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chat_compaction as cc
-from chat_compaction._ledger import NOTHING_ELSE
+from chat_compaction._outgoing import NOTHING_ELSE
 from chat_compaction.testing import histories
 from tests import _shared
 from tests.build import Raw, call, results, said, user

@@ -138,7 +138,7 @@ def test_a_limit_that_is_exceeded_already_needs_no_counting() -> None:
     assert index.exceeds(cc.tokens, 49)
     assert counter.counted == []
     assert not index.exceeds(cc.tokens, 59)
-    assert counter.counted == ["one", "answer"]
+    assert counter.counted == ["answer", "one"]
 
 
 def test_a_counter_that_fails_leaves_the_index_as_it_was() -> None:

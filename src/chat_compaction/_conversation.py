@@ -10,10 +10,12 @@ from typing import Any
 import attrs
 
 from ._errors import FormatError, StrategyError
-from ._ledger import NOTHING_ELSE, Ledger
+from ._ledger import Ledger
 from ._messages import Message, PartKind
+from ._outgoing import NOTHING_ELSE
 from ._reader import Reader, checked_list
 from ._settings import IndexSettings
+from ._totals import UNKNOWN
 from .formats import Format
 
 
@@ -140,10 +142,10 @@ class Conversation:
         """A ledger made anew; up to the position ``known`` all is as it was, and keeps counts and exclusions."""
         old, new = self.ledger, Ledger(self.settings, format)
         # Without reasoning a message counts less; whether it is sent so is to be seen anew.
-        counts = [None if old.lost_reasoning(place) else count for place, count in enumerate(old.counts[:known])]
-        counts = counts if format is old.format else []
-        for view, pin, count in zip_longest(views, pins, counts):
-            new.append(view, pinned=pin, count=count)
+        told = old.counting.known[:known] if format is old.format else []
+        told = [UNKNOWN if old.outgoing.lost_reasoning(place) or was.uncounted else was for place, was in enumerate(told)]
+        for view, pin, was in zip_longest(views, pins, told, fillvalue=UNKNOWN):
+            new.append(view, pinned=pin, known=was)
         for bundle in old.grouping.bundles.values():
             same = new.grouping.bundles.get(bundle.first)
             if same is not None and same.positions == bundle.positions and bundle.newest < known:
@@ -158,7 +160,7 @@ class Conversation:
         ledger = Ledger(self.settings, self.reader.format)
         for position, bundle in enumerate(self.ledger.grouping.of):
             if bundle.included:
-                ledger.append(self.ledger.sent(position), pinned=self.ledger.pins[position])
+                ledger.append(self.ledger.outgoing.message(position), pinned=self.ledger.pins[position])
         before = Counter(problem.rule for problem in self.ledger.problems())
         worse = Counter(problem.rule for problem in ledger.problems()) - before
         if worse:
@@ -170,7 +172,7 @@ class Conversation:
 
     def _sent(self, position: int) -> Any:
         raw, view = self.raw[position], self.ledger.views[position]
-        if not self.ledger.lost_reasoning(position):
+        if not self.ledger.outgoing.lost_reasoning(position):
             return raw
         known = self._bare.get(position)
         if known is None or known[0] is not raw or known[1] != view:
@@ -181,7 +183,7 @@ class Conversation:
     def _without_reasoning(self, position: int) -> Any:
         """A copy of a message without any reasoning, or one that says that it held nothing else."""
         format, view, raw = self.reader.format, self.ledger.views[position], self.raw[position]
-        if self.ledger.sent(position) is NOTHING_ELSE:
+        if self.ledger.outgoing.message(position) is NOTHING_ELSE:
             bare = format.saying(raw, NOTHING_ELSE.parts[0].text)
         else:
             bare = format.without(raw, {n for n, part in enumerate(view.parts) if part.kind is PartKind.REASONING})

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from bisect import insort
+from collections.abc import Sequence
 
 import attrs
 
-from ._messages import Message, Role, Tie
+from ._messages import ASSISTANT, SYSTEM, USER, Message, Role, Tie
 from ._pairing import Pairing
 
 
@@ -55,7 +56,7 @@ class MessageGroup:
 
 @attrs.define(eq=False)
 class Bundle:
-    """One group as it grows; ``counted`` and ``uncounted`` are the index's running totals of it."""
+    """One group as it grows; ``least``, ``most`` and ``uncounted`` are the index's running totals of its tokens."""
 
     positions: list[int]
     kind: GroupKind
@@ -64,8 +65,16 @@ class Bundle:
     excluded: str | None = None
     held: bool = False
     """Asked to leave, and kept back because a rule of the format needs it (rule K7)."""
-    counted: int = 0
+    least: int = 0
+    """At least so many tokens: what is counted, and lower bounds of what is not."""
+    most: int = 0
+    """At most so many, where upper bounds of what is not counted were asked for."""
     uncounted: int = 0
+
+    @property
+    def tokens(self) -> int | None:
+        """The tokens, where all of its messages are counted."""
+        return None if self.uncounted else self.least
 
     @property
     def included(self) -> bool:
@@ -81,14 +90,6 @@ class Bundle:
     def newest(self) -> int:
         """The position of the newest message."""
         return self.positions[-1]
-
-
-@attrs.frozen
-class Placement:
-    """Where a message will go: the bundles it joins (oldest first), and how its results and calls are tied."""
-
-    joined: tuple[Bundle, ...]
-    ties: tuple[Tie, ...]
 
 
 @attrs.define
@@ -116,38 +117,41 @@ class Grouping:
         """The number of turns that were opened."""
         return len(self.openers) - 1
 
-    def place(self, message: Message) -> Placement:
-        """Tie the next message's results to their calls, and say which bundles it joins; :meth:`append` follows."""
+    def place(self, message: Message) -> tuple[Sequence[Bundle], Sequence[Tie]]:
+        """Where the next message will go: the bundles it joins, oldest first, and how its results and calls are tied.
+
+        :meth:`append` follows.
+        """
         ties = self._pairing.take(message)
-        calls = (tie.call for tie in ties if tie.result is not None)
-        joined = {id(self.of[call]): self.of[call] for call in calls if call is not None and call < len(self.of)}
-        goes_on = self._goes_on(message)
-        if goes_on is not None:
-            joined[id(goes_on)] = goes_on
-        oldest_first = sorted(joined.values(), key=lambda bundle: bundle.first) if len(joined) > 1 else joined.values()
-        return Placement(tuple(oldest_first), tuple(ties))
+        joined: dict[int, Bundle] = {}
+        for tie in ties:
+            if tie.result is not None and tie.call is not None and tie.call < len(self.of):
+                bundle = self.of[tie.call]
+                joined[bundle.first] = bundle
+        if message.role is ASSISTANT:
+            goes_on = self.of[-1] if self.runs and self._speaker is ASSISTANT else self.loose
+            if goes_on is not None:
+                joined[goes_on.first] = goes_on
+        return [joined[first] for first in sorted(joined)] if joined else (), ties
 
-    def _goes_on(self, message: Message) -> Bundle | None:
-        """The response that a message of the assistant goes on with, if it does."""
-        if message.role is not Role.ASSISTANT:
-            return None
-        return self.of[-1] if self.runs and self._speaker is Role.ASSISTANT else self.loose
-
-    def append(self, message: Message, placement: Placement, *, pinned: bool) -> Bundle:
+    def append(self, message: Message, joined: Sequence[Bundle], *, pinned: bool) -> Bundle:
         """Put the next message where :meth:`place` said."""
         position = len(self.of)
-        if message.opens_turn and not pinned:
+        if not pinned and message.opens_turn:
             self.openers.append(position)
-        self.turn_at.append(self.newest_turn)
-        bundle = self._merge(placement.joined) or Bundle([], _kind_of(message), self.newest_turn)
-        bundle.positions.append(position)
-        bundle.pinned = bundle.pinned or pinned
-        if message.role is Role.USER and bundle.first == position and self.openers == [-1]:
-            self.openers[0] = position
+        turn = self.newest_turn
+        self.turn_at.append(turn)
+        if joined:
+            bundle = self._merge(joined)
+            bundle.positions.append(position)
+            bundle.pinned = bundle.pinned or pinned
+            if message.calls:
+                bundle.kind = GroupKind.TOOL_CALL
+        else:
+            bundle = self.bundles[position] = Bundle([position], _kind_of(message), turn, pinned)
+            if message.role is USER and self.openers == [-1]:
+                self.openers[0] = position
         self.of.append(bundle)
-        self.bundles.setdefault(bundle.first, bundle)
-        if message.calls:
-            bundle.kind = GroupKind.TOOL_CALL
         self.loose = bundle if message.reasoning_only and bundle.kind is GroupKind.ASSISTANT else None
         self._speaker = message.role
         return bundle
@@ -170,11 +174,11 @@ class Grouping:
 
     # -- merging -------------------------------------------------------------------------------
 
-    def _merge(self, joined: tuple[Bundle, ...]) -> Bundle | None:
+    def _merge(self, joined: Sequence[Bundle]) -> Bundle:
         """One bundle of several (rule G2): the largest takes the others in, at the place of the oldest."""
-        if len(joined) < 2:
-            return joined[0] if joined else None
         oldest = joined[0]
+        if len(joined) == 1:
+            return oldest
         largest = max(joined, key=lambda bundle: len(bundle.positions))
         for bundle in joined[1:]:
             del self.bundles[bundle.first]
@@ -190,7 +194,8 @@ class Grouping:
             self.of[position] = bundle
             insort(bundle.positions, position)
         bundle.pinned = bundle.pinned or other.pinned
-        bundle.counted += other.counted
+        bundle.least += other.least
+        bundle.most += other.most
         bundle.uncounted += other.uncounted
         if other.kind is GroupKind.TOOL_CALL:
             bundle.kind = other.kind
@@ -198,10 +203,10 @@ class Grouping:
 
 def _kind_of(message: Message) -> GroupKind:
     """The kind of a group that begins with this message."""
-    if message.role is Role.SYSTEM:
+    if message.role is SYSTEM:
         return GroupKind.SYSTEM
     if message.calls:
         return GroupKind.TOOL_CALL
     if message.answers:
         return GroupKind.ORPHAN
-    return GroupKind.USER if message.role is Role.USER else GroupKind.ASSISTANT
+    return GroupKind.USER if message.role is USER else GroupKind.ASSISTANT

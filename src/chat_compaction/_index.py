@@ -108,8 +108,8 @@ class MessageIndex:
     def value(self, metric: Metric) -> int:
         """A metric over what is included; ``tokens`` counts what is not counted yet."""
         if _checked(metric) == tokens:
-            self._ledger.count_included()
-            return self._ledger.included.counted + self._settings.reserved
+            self._ledger.counting.count_included()
+            return self._ledger.included.least + self._settings.reserved
         return self._ledger.included.value(metric)
 
     def tokens_of(self, group: MessageGroup) -> int:
@@ -117,25 +117,25 @@ class MessageIndex:
 
         ``group.tokens`` is None until somebody asks, and a trigger may be decided without it.
         """
-        return self._ledger.count_of(self._bundle(group))
+        return self._ledger.counting.count_of(self._bundle(group))
 
     def total(self, metric: Metric) -> int:
         """A metric over everything, excluded groups too; ``tokens`` counts what is not counted yet."""
         if _checked(metric) == tokens:
-            self._ledger.count_all()
-            return self._ledger.all.counted + self._settings.reserved
+            self._ledger.counting.count_all()
+            return self._ledger.all.least + self._settings.reserved
         return self._ledger.all.value(metric)
 
     def exceeds(self, metric: Metric, limit: int) -> bool:
         """Whether a metric over what is included is above a limit; counts no more than that needs."""
-        known, exact = self.known(metric)
-        # Counts are never negative, so what is known is a lower bound.
-        return known > limit if exact or known > limit else self.value(metric) > limit
+        if _checked(metric) == tokens:
+            return self._ledger.counting.exceeds(limit - self._settings.reserved)
+        return self._ledger.included.value(metric) > limit
 
     def known(self, metric: Metric) -> tuple[int, bool]:
         """What is known of a metric without counting: the number, and whether it is exact or a lower bound."""
         if _checked(metric) == tokens:
-            return self._ledger.included.counted + self._settings.reserved, not self._ledger.included.uncounted
+            return self._ledger.included.least + self._settings.reserved, not self._ledger.included.uncounted
         return self._ledger.included.value(metric), True
 
     # -- groups and messages -------------------------------------------------------------------
@@ -175,7 +175,7 @@ class MessageIndex:
         are copies without it.
         """
         ledger = self._ledger
-        if ledger.included.messages == ledger.all.messages and ledger.changed_from is None:
+        if ledger.included.messages == ledger.all.messages and ledger.outgoing.changed_from is None:
             return list(self._conversation.raw)
         return self._conversation.project()
 
@@ -241,7 +241,7 @@ class MessageIndex:
 
     def table(self) -> str:
         """The groups as a plain-text table, one a line; counts what is not counted yet."""
-        self._ledger.count_all()
+        self._ledger.counting.count_all()
         rows = [
             (
                 spans(group.positions),

@@ -7,55 +7,23 @@ disagree.
 
 from __future__ import annotations
 
-from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import attrs
 
+from ._counting import Counting
 from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup
 from ._judge import Judge
-from ._messages import Message, Part, PartKind, Role
-from ._predicates import Metric
+from ._messages import Message
+from ._outgoing import Outgoing
 from ._problems import Problem
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
+from ._totals import UNKNOWN, Known, Totals
 from .formats import Format
-
-NOTHING_ELSE = Message(Role.ASSISTANT, (Part(PartKind.TEXT, "(This message held reasoning only.)"),))
-"""What is sent in place of a message that is left with nothing: the conversation goes on with who spoke when."""
-
-
-@attrs.define
-class Totals:
-    """Running totals over some of the groups; ``counted`` is the tokens that were counted so far."""
-
-    groups: int = 0
-    messages: int = 0
-    tool_groups: int = 0
-    counted: int = 0
-    uncounted: int = 0
-    by_turn: Tally[int] = attrs.field(factory=Tally)
-    """How many groups count towards each turn: unpinned ones that are no system groups."""
-
-    def add(self, bundle: Bundle, sign: int = 1) -> None:
-        """Add a bundle to the totals, or take it out with ``sign=-1``."""
-        self.groups += sign
-        self.messages += sign * len(bundle.positions)
-        self.tool_groups += sign * (bundle.kind is GroupKind.TOOL_CALL)
-        self.counted += sign * bundle.counted
-        self.uncounted += sign * bundle.uncounted
-        if bundle.turn and not bundle.pinned and bundle.kind is not GroupKind.SYSTEM:
-            self.by_turn[bundle.turn] += sign
-            if not self.by_turn[bundle.turn]:
-                del self.by_turn[bundle.turn]
-
-    def value(self, metric: Metric) -> int:
-        """A metric that needs no counting of tokens."""
-        return len(self.by_turn) if metric.name == "turns" else int(getattr(self, metric.name))
-
 
 @attrs.frozen
 class Change:
@@ -74,8 +42,6 @@ class Ledger:
     format: Format
     views: list[Message] = attrs.field(init=False, factory=list)
     pins: list[bool] = attrs.field(init=False, factory=list)
-    counts: list[int | None] = attrs.field(init=False, factory=list)
-    """Tokens by position; None where nobody has asked yet."""
     grouping: Grouping = attrs.field(init=False)
     cuts: Cuts = attrs.field(init=False)
     judge: Judge = attrs.field(init=False)
@@ -85,11 +51,10 @@ class Ledger:
     """The undo log of the compaction under way; None outside of one."""
     protected: dict[int, str] = attrs.field(init=False, factory=dict)
     """In a compaction: why a group, by its first position, may not leave."""
-    changed_from: int | None = attrs.field(init=False, default=None)
-    """Where reasoning is dropped behind a change: the first position that left (``bound_reasoning="drop"``)."""
     repaired_from: int | None = attrs.field(init=False, default=None)
     """The first position behind which the list is another than the one that the provider saw."""
-    _uncounted: dict[int, None] = attrs.field(init=False, factory=dict)
+    outgoing: Outgoing = attrs.field(init=False)
+    counting: Counting = attrs.field(init=False)
 
     @grouping.default
     def _new_grouping(self) -> Grouping:
@@ -103,9 +68,17 @@ class Ledger:
     def _new_judge(self) -> Judge:
         return Judge(self.cuts.book, self.format.complete)
 
+    @outgoing.default
+    def _new_outgoing(self) -> Outgoing:
+        return Outgoing(self.views, self.cuts.book)
+
+    @counting.default
+    def _new_counting(self) -> Counting:
+        return Counting(self.settings, self.format, self.grouping, self.outgoing, self.all, self.included)
+
     # -- growing -------------------------------------------------------------------------------
 
-    def append(self, view: Message, *, pinned: bool, count: int | None = None) -> None:
+    def append(self, view: Message, *, pinned: bool, known: Known = UNKNOWN) -> None:
         """Place the next message; a result of an excluded call is excluded with it (rule G2).
 
         But not one that must stay: a pinned message, or new words of the user beside the result.
@@ -122,12 +95,7 @@ class Ledger:
         bundle.excluded = reasons[0] if reasons and not must_stay and None not in reasons else None
         self.views.append(view)
         self.pins.append(pinned)
-        self.counts.append(count)
-        if count is None:
-            self._uncounted[len(self.counts) - 1] = None
-            bundle.uncounted += 1
-        else:
-            bundle.counted += count
+        self.counting.append(bundle, known)
         self._total(bundle, 1)
         self.judge.take(len(self.views) - 1, view, placement.ties)
         self.judge.note(self.cuts.append(stays=bundle.excluded is None))
@@ -146,61 +114,14 @@ class Ledger:
 
     def replace(self, position: int, view: Message) -> None:
         """Take another view of equal shape for a message; it is counted anew when somebody asks."""
-        self._forget(position)
+        self.counting.forget(position)
         self.views[position] = view
         self.judge.look_at(position, view)
-
-    def _forget(self, position: int) -> None:
-        """Forget the count of a message."""
-        count = self.counts[position]
-        if count is not None:
-            bundle = self.grouping.of[position]
-            self._total(bundle, -1)
-            bundle.counted -= count
-            bundle.uncounted += 1
-            self.counts[position], self._uncounted[position] = None, None
-            self._total(bundle, 1)
 
     def _total(self, bundle: Bundle, sign: int) -> None:
         self.all.add(bundle, sign)
         if bundle.included:
             self.included.add(bundle, sign)
-
-    # -- counting ------------------------------------------------------------------------------
-
-    def count_included(self) -> None:
-        """Count what is included and not counted yet, in one batch."""
-        if self.included.uncounted:
-            self._count([position for position in self._uncounted if self.grouping.of[position].included])
-
-    def count_all(self) -> None:
-        """Count everything that is not counted yet, in one batch."""
-        self._count(list(self._uncounted))
-
-    def count_of(self, bundle: Bundle) -> int:
-        """The tokens of one group, counting what is not counted yet."""
-        if bundle.uncounted:
-            self._count([position for position in bundle.positions if position in self._uncounted])
-        return bundle.counted
-
-    def _count(self, positions: Sequence[int]) -> None:
-        sent = [self.sent(position) for position in positions]
-        texts = [self.settings.texts(view) for view in sent]
-        numbers = iter(self.settings.counts.count_many([text for one in texts for text in one]))
-        # Only now the ledger changes: a counter that fails leaves it as it was.
-        for position, view, own in zip(positions, sent, texts, strict=True):
-            flat = self.settings.flat(view, self.format)
-            self._counted(position, flat + sum(next(numbers) for _ in own))
-
-    def _counted(self, position: int, count: int) -> None:
-        bundle = self.grouping.of[position]
-        self.counts[position] = count
-        del self._uncounted[position]
-        bundle.counted += count
-        bundle.uncounted -= 1
-        for totals in (self.all, self.included) if bundle.included else (self.all,):
-            totals.counted += count
-            totals.uncounted -= 1
 
     # -- excluding -----------------------------------------------------------------------------
 
@@ -267,29 +188,16 @@ class Ledger:
 
     # -- reasoning behind a change ----------------------------------------------------------------
 
-    def lost_reasoning(self, position: int) -> bool:
-        """Whether this message is sent without its reasoning, which is bound to what is gone."""
-        return self.changed_from is not None and position >= self.changed_from and self.views[position].signed
-
-    def sent(self, position: int) -> Message:
-        """The message as it is sent."""
-        view = self.views[position]
-        if not self.lost_reasoning(position):
-            return view
-        bare = view.without_reasoning()
-        # A provider may refuse what is left: nothing, or white space.
-        return bare if bare.parts and not self.cuts.book.of_message(position, bare) else NOTHING_ELSE
-
     def _moved(self, bundle: Bundle) -> None:
         """A group left or came back."""
         if not self.settings.drops_reasoning:
             return
         if not bundle.included:
-            earlier = self.changed_from is None or bundle.first < self.changed_from
-            self._change_from(bundle.first if earlier else self.changed_from)
+            earlier = self.outgoing.changed_from is None or bundle.first < self.outgoing.changed_from
+            self._change_from(bundle.first if earlier else self.outgoing.changed_from)
             return
         self._forget_signed(bundle.positions)
-        if self.changes is None and bundle.first == self.changed_from:
+        if self.changes is None and bundle.first == self.outgoing.changed_from:
             self.see_changes()
 
     def see_changes(self) -> None:
@@ -305,15 +213,15 @@ class Ledger:
 
     def _change_from(self, position: int | None) -> None:
         """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
-        old, new = (len(self.views) if place is None else place for place in (self.changed_from, position))
-        self.changed_from = position
+        old, new = (len(self.views) if place is None else place for place in (self.outgoing.changed_from, position))
+        self.outgoing.changed_from = position
         self._forget_signed(place for place in range(min(old, new), max(old, new)) if self.grouping.of[place].included)
 
     def _forget_signed(self, positions: Iterable[int]) -> None:
         """Messages that may be sent with or without their reasoning now are counted anew."""
         for position in positions:
             if self.views[position].signed:
-                self._forget(position)
+                self.counting.forget(position)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -363,7 +271,7 @@ class Ledger:
             bundle.pinned,
             self.is_pending(bundle),
             None if bundle.included else bundle.excluded,
-            None if bundle.uncounted else bundle.counted,
+            bundle.tokens,
         )
 
     def snapshots(self, bundles: Iterable[Bundle]) -> tuple[MessageGroup, ...]:

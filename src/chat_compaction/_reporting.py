@@ -120,7 +120,7 @@ def _before(before: Measure, after: Measure, gone: list[Change], back: list[Chan
     """What is known now of the tokens before: what is in now, and what was counted of what left."""
     if drops and before.tokens_exact:
         return before
-    known = after.tokens + sum(c.bundle.counted for c in gone) - sum(c.bundle.counted for c in back)
+    known = after.tokens + sum(c.bundle.least for c in gone) - sum(c.bundle.least for c in back)
     # Reasoning that was dropped is counted no more.
     return attrs.evolve(before, tokens=known, tokens_exact=not drops and not any(c.bundle.uncounted for c in gone))
 
@@ -133,7 +133,7 @@ def _exclusions(changes: list[Change]) -> tuple[Exclusion, ...]:
             tuple(change.bundle.positions),
             change.bundle.kind,
             change.bundle.excluded or change.excluded or "",
-            None if change.bundle.uncounted else change.bundle.counted,
+            change.bundle.tokens,
         )
         for change in in_order
     )
@@ -147,7 +147,7 @@ def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:
             tuple(bundle.positions),
             bundle.kind,
             ledger.protected.get(first, "strategy"),
-            None if bundle.uncounted else bundle.counted,
+            bundle.tokens,
         )
         for first, bundle in ledger.grouping.bundles.items()
         if bundle.included
@@ -160,8 +160,8 @@ def _prefix(index: MessageIndex, first: int | None) -> int:
     if first is None:
         return index.known(tokens)[0] - index._settings.reserved
     ledger = index._ledger
-    ahead = ledger.counts[:first]
-    return sum(count or 0 for count, bundle in zip(ahead, ledger.grouping.of, strict=False) if bundle.included)
+    ahead = zip(ledger.counting.known[:first], ledger.grouping.of, strict=False)
+    return sum(known.least for known, bundle in ahead if bundle.included)
 
 
 def _reasoning(index: MessageIndex) -> dict[str, Any]:
@@ -171,9 +171,9 @@ def _reasoning(index: MessageIndex) -> dict[str, Any]:
     if first is None:
         return {}
     signed = [p for p in range(first, len(ledger.views)) if ledger.grouping.of[p].included and ledger.views[p].signed]
-    bound = tuple(position for position in signed if not ledger.lost_reasoning(position))
+    bound = tuple(position for position in signed if not ledger.outgoing.lost_reasoning(position))
     return {
         "bound_reasoning": bound,
-        "dropped_reasoning": tuple(position for position in signed if ledger.lost_reasoning(position)),
+        "dropped_reasoning": tuple(position for position in signed if ledger.outgoing.lost_reasoning(position)),
         "request_options": deepcopy(dict(index.format.request_options)) if bound else {},
     }

@@ -10,10 +10,11 @@ by any function from a text to a number, ``EstimateCounter`` guesses from the sh
 from __future__ import annotations
 
 from ._adapters import FunctionCounter, TokenizerCounter
+from ._bounds import byte_bounds
 from ._cache import CountCache
 from ._estimate import EstimateCounter
 from ._media import AnthropicMediaCosts, GeminiMediaCosts, MediaCosts, OpenAIMediaCosts
-from ._protocol import Counter, CounterError, framing_of
+from ._protocol import Counter, CounterError, bounds_of, framing_of
 from ._resolve import resolve_counter
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "MediaCosts",
     "OpenAIMediaCosts",
     "TokenizerCounter",
+    "bounds_of",
+    "byte_bounds",
     "framing_of",
     "resolve_counter",
 ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ._bounds import Bounds, tokenizer_bounds
 from ._protocol import checked_count
 
 if TYPE_CHECKING:
@@ -37,13 +38,21 @@ def _one_text(_: object, attribute: attrs.Attribute[Any], value: object) -> None
         raise TypeError(f"{attribute.name} must be a plain function from one text to its tokens, got {value!r}")
 
 
+def _bounds(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and (not callable(value) or inspect.iscoroutinefunction(value)):
+        raise TypeError(
+            f"{attribute.name} must be a plain function from one text to the least and the most, or None, got {value!r}"
+        )
+
+
 @attrs.frozen(repr=False)
 class FunctionCounter:
     """A counter on any function from one text to its number of tokens.
 
     ``name`` defaults to ``"function:"`` and the function's own name. Say ``exact=True`` if the function asks a
     tokenizer (rule C3), and ``framing=False`` if only text is to be counted: neither tool calls nor names, media or
-    the overhead of a message.
+    the overhead of a message. ``bounds`` may be a function from a text to what its count is surely not below and not
+    above, for much less than counting costs: :func:`byte_bounds` for any byte-level tokenizer.
 
     Raises:
         TypeError: on construction, if ``function`` is no plain function or another argument has the wrong type.
@@ -53,6 +62,7 @@ class FunctionCounter:
     _name: str | None = attrs.field(default=None, validator=_name)
     exact: bool = attrs.field(default=False, validator=_flag)
     framing: bool = attrs.field(default=True, validator=_flag)
+    bounds: Bounds | None = attrs.field(default=None, validator=_bounds)
 
     @property
     def name(self) -> str:
@@ -71,7 +81,8 @@ class FunctionCounter:
         given = f", name={self._name!r}" if self._name else ""
         exact = ", exact=True" if self.exact else ""
         framing = "" if self.framing else ", framing=False"
-        return f"FunctionCounter({_name_of(self.function)}{given}{exact}{framing})"
+        bounds = f", bounds={_name_of(self.bounds)}" if self.bounds else ""
+        return f"FunctionCounter({_name_of(self.function)}{given}{exact}{framing}{bounds})"
 
 
 def _name_of(function: Callable[..., object]) -> str:
@@ -94,6 +105,7 @@ class TokenizerCounter:
     tokenizer: Tokenizer
     _name: str | None = attrs.field(default=None, validator=_name)
     _copies: list[Tokenizer] = attrs.field(init=False, factory=list)
+    _bounds: list[Bounds | None] = attrs.field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         from tokenizers import Tokenizer
@@ -124,6 +136,16 @@ class TokenizerCounter:
     def exact(self) -> bool:
         """True: a tokenizer counts (rule C3)."""
         return True
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """What is certain of a text's count without counting: bytes for a byte-level BPE, else None.
+
+        The tokenizer is looked at once; a normalizer that it is given later is not seen.
+        """
+        if not self._bounds:
+            self._bounds.append(tokenizer_bounds(self.tokenizer))
+        return self._bounds[0]
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text, in order. A lone surrogate counts as the replacement character U+FFFD."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,8 +17,12 @@ class CounterError(CompactionError, ValueError):
 class Counter(Protocol):
     """Counts the tokens of texts.
 
-    Any object with these three members is one. A counter may also have ``framing``, a bool: with False only text is
-    counted, neither tool calls nor names, media or the overhead of a message (see :func:`framing_of`).
+    Any object with these three members is one. A counter may also have
+
+    - ``framing``, a bool: with False only text is counted, neither tool calls nor names, media or the overhead of a
+      message (see :func:`framing_of`).
+    - ``bounds(text) -> (lower, upper)``: what ``count_many`` would say of the text is surely not below the one and not
+      above the other. It must be cheap: it is asked in order not to count (see :func:`bounds_of`).
     """
 
     @property
@@ -39,6 +43,16 @@ class Counter(Protocol):
 def framing_of(counter: Counter) -> bool:
     """Whether calls, names, media and the overhead of each message count beside text: the default."""
     return getattr(counter, "framing", True) is not False
+
+
+def bounds_of(counter: Counter) -> Callable[[str], tuple[int, int]] | None:
+    """The counter's ``bounds``, or None where it has none, or says None because it knows none.
+
+    Bounds are believed, not checked. For a counter without them, such as one on an arbitrary function, nothing is
+    assumed but that counts are not negative.
+    """
+    bounds: Callable[[str], tuple[int, int]] | None = getattr(counter, "bounds", None)
+    return bounds
 
 
 def checked_count(value: Any, name: str, text: str) -> int:
