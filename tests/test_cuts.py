@@ -295,7 +295,7 @@ def staying(ledger: Ledger) -> list[int]:
 
 
 def ask(ledger: Ledger, first: int, *, leaves: bool = True) -> None:
-    ledger.set_excluded(ledger.grouping.bundles[first], "asked" if leaves else None)
+    ledger.set_excluded((ledger.grouping.bundles[first],), "asked" if leaves else None)
 
 
 def asked(ledger: Ledger) -> list[int]:

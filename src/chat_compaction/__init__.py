@@ -5,62 +5,70 @@
 >>> context = reducer([{"role": "user", "content": "Hello."}])
 """
 
-from . import counters, formats, instrumentation, testing, triggers
-from ._conversation import IndexUpdate
-from ._effects import Effect
-from ._errors import (
-    CompactionError,
-    ContextOverflowError,
-    FormatError,
-    InvalidHistoryError,
-    MessageError,
-    PredicateSyntaxError,
-    ProtectedGroupError,
-    SessionError,
-    StrategyError,
-)
-from ._factories import (
-    fraction_of_window,
-    groups_exceed,
-    has_tool_calls,
-    messages_exceed,
-    tokens_below,
-    tokens_exceed,
-    tool_groups_exceed,
-    turns_exceed,
-)
-from ._groups import GroupKind, MessageGroup
-from ._index import IndexSnapshot, MessageIndex
-from ._predicate_parser import parse_predicate
-from ._predicates import (
-    Explanation,
-    Metric,
-    Predicate,
-    all_of,
-    always,
-    any_of,
-    groups,
-    messages,
-    never,
-    predicate,
-    tokens,
-    tool_groups,
-    turns,
-)
-from ._problems import Problem, Repair
-from ._reducer import ChatReducer, as_chat_reducer
-from ._repair import Repaired, repair
-from ._report import Blocker, CompactionReport, Exclusion
-from ._strategy import CompactionStrategy
-from .counters import (
-    Counter,
-    CounterError,
-    EstimateCounter,
-    FunctionCounter,
-    MediaCosts,
-    TokenizerCounter,
-)
-from .strategies import ReducerStrategy, TokenBudgetStrategy, TruncationStrategy
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+from ._loading import lazy as _lazy
+
+if TYPE_CHECKING:
+    from . import counters, formats, instrumentation, testing, triggers
+    from ._conversation import IndexUpdate
+    from ._effects import Effect
+    from ._errors import (
+        CompactionError,
+        ContextOverflowError,
+        FormatError,
+        InvalidHistoryError,
+        MessageError,
+        PredicateSyntaxError,
+        ProtectedGroupError,
+        SessionError,
+        StrategyError,
+    )
+    from ._factories import (
+        fraction_of_window,
+        groups_exceed,
+        has_tool_calls,
+        messages_exceed,
+        tokens_below,
+        tokens_exceed,
+        tool_groups_exceed,
+        turns_exceed,
+    )
+    from ._groups import GroupKind, MessageGroup
+    from ._index import IndexSnapshot, MessageIndex
+    from ._predicate_parser import parse_predicate
+    from ._predicates import (
+        Explanation,
+        Metric,
+        Predicate,
+        all_of,
+        always,
+        any_of,
+        groups,
+        messages,
+        never,
+        predicate,
+        tokens,
+        tool_groups,
+        turns,
+    )
+    from ._problems import Problem, Repair
+    from ._reducer import ChatReducer, as_chat_reducer
+    from ._repair import Repaired, repair
+    from ._report import Blocker, CompactionReport, Exclusion
+    from ._strategy import CompactionStrategy
+    from .counters import (
+        Counter,
+        CounterError,
+        EstimateCounter,
+        FunctionCounter,
+        MediaCosts,
+        TokenizerCounter,
+    )
+    from .strategies import ReducerStrategy, TokenBudgetStrategy, TruncationStrategy
+
+    __version__: str
 
 __all__ = [
     "Blocker",
@@ -126,15 +134,71 @@ __all__ = [
     "turns_exceed",
 ]
 
-for _public in map(globals().get, __all__):
-    # Readers of a traceback or of help() see the path that they import from.
-    if hasattr(_public, "__qualname__") and "._" in _public.__module__:
-        _public.__module__ = __name__
+# The imports above once more, for the interpreter: it loads a module when one of its names is first used.
+_HOMES = {
+    "_conversation": ("IndexUpdate",),
+    "_effects": ("Effect",),
+    "_errors": (
+        "CompactionError",
+        "ContextOverflowError",
+        "FormatError",
+        "InvalidHistoryError",
+        "MessageError",
+        "PredicateSyntaxError",
+        "ProtectedGroupError",
+        "SessionError",
+        "StrategyError",
+    ),
+    "_factories": (
+        "fraction_of_window",
+        "groups_exceed",
+        "has_tool_calls",
+        "messages_exceed",
+        "tokens_below",
+        "tokens_exceed",
+        "tool_groups_exceed",
+        "turns_exceed",
+    ),
+    "_groups": ("GroupKind", "MessageGroup"),
+    "_index": ("IndexSnapshot", "MessageIndex"),
+    "_predicate_parser": ("parse_predicate",),
+    "_predicates": (
+        "Explanation",
+        "Metric",
+        "Predicate",
+        "all_of",
+        "always",
+        "any_of",
+        "groups",
+        "messages",
+        "never",
+        "predicate",
+        "tokens",
+        "tool_groups",
+        "turns",
+    ),
+    "_problems": ("Problem", "Repair"),
+    "_reducer": ("ChatReducer", "as_chat_reducer"),
+    "_repair": ("Repaired", "repair"),
+    "_report": ("Blocker", "CompactionReport", "Exclusion"),
+    "_strategy": ("CompactionStrategy",),
+    "counters": ("Counter", "CounterError", "EstimateCounter", "FunctionCounter", "MediaCosts", "TokenizerCounter"),
+    "strategies": ("ReducerStrategy", "TokenBudgetStrategy", "TruncationStrategy"),
+}
+_MODULES = ("counters", "formats", "instrumentation", "testing", "triggers")
 
 
-def __getattr__(name: str) -> str:
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:
+    _load = _lazy(__name__, _HOMES)
 
-        return version("chat-compaction")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name):
+        if name in _MODULES:
+            return _import_module(f"{__name__}.{name}")
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("chat-compaction")
+        return _load(name)
+
+    def __dir__():
+        return sorted({*globals(), *__all__, "__version__"})

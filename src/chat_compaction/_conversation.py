@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
+from operator import is_
 from typing import Any
 
 import attrs
 
+from ._edits import edits, outline
 from ._errors import FormatError, StrategyError
 from ._ledger import Ledger
 from ._messages import Message, PartKind
@@ -41,6 +43,12 @@ class Conversation:
         self.reader = Reader.of(settings.format, settings.pins)
         self.raw: list[Any] = []
         self.ledger = Ledger(settings, self.reader.format)
+        self.undisturbed = False
+        """Whether nobody can have edited a message since :meth:`update` or the first :meth:`extend` looked at it."""
+        self._looked_from = 0
+        """From here on they looked at every message."""
+        self._outlines: list[Any | None] = []
+        """By position, from the first on, what shows whether a message was edited in place since it was read."""
         self._bare: dict[int, tuple[Any, Message, Any]] = {}
         """By position, a message, how it was read, and its copy without reasoning."""
 
@@ -49,6 +57,7 @@ class Conversation:
         new = checked_list(messages)
         self.ledger.refuse_in_pass("extended")
         self.refresh_newest()
+        self._looked_from = len(self.raw)
         self._extend(new)
 
     def _extend(self, new: list[Any]) -> None:
@@ -69,6 +78,7 @@ class Conversation:
         self.ledger.refuse_in_pass("updated")
         known = len(self.raw)
         changed, equal = self._first_difference(history)
+        self._looked_from = max(0, known - 1)
         if changed is None:
             self._extend(history[known:])
             for position in equal:
@@ -78,17 +88,53 @@ class Conversation:
         reader = Reader.of(self.settings.format, self.settings.pins).settled_by(history)
         kept = changed if reader.format is self.reader.format else 0
         views, pins = reader.read(history[kept:], kept)
+        self._looked_from = kept
         self._take(reader, history, self.ledger.views[:kept] + views, self.ledger.pins[:kept] + pins)
         return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
 
     def refresh(self) -> tuple[int, ...]:
         """See :meth:`MessageIndex.refresh`."""
         self.ledger.refuse_in_pass("refreshed")
+        edited, pins = self._edited(), self.reader.pinned(self.raw)
+        if edited or pins != self.ledger.pins:
+            differ = self._read_anew(edited, pins)
+        else:
+            differ = ()
+        if self._outlines or self._fresh_from:  # Of a list that is read for one call only, nobody asks again.
+            for position in edited:
+                if position < len(self._outlines):
+                    self._outlines[position] = outline(self.raw[position])
+            self._outlines += map(outline, self.raw[len(self._outlines) :])
+        return differ
+
+    def _edited(self) -> list[int]:
+        """Where a message may have been edited in place since it was read."""
+        return [*edits(self._outlines, self.raw), *range(len(self._outlines), self._fresh_from)]
+
+    @property
+    def _fresh_from(self) -> int:
+        """Nobody can have edited a message from this position on since it was read."""
+        return self._looked_from if self.undisturbed else len(self.raw)
+
+    def _read_anew(self, positions: list[int], pins: list[bool]) -> tuple[int, ...]:
         reader = self.reader.settled_by(self.raw)
-        return self._take(reader, self.raw, *reader.read(self.raw))
+        if reader.format is not self.reader.format:
+            return self._take(reader, self.raw, *reader.read(self.raw))
+        views = list(self.ledger.views)
+        for position in positions:
+            views[position : position + 1] = reader.views(self.raw[position : position + 1], position)
+        return self._take(reader, self.raw, views, pins)
+
+    def go_back_to(self, ledger: Ledger, reader: Reader) -> None:
+        """Undo what :meth:`refresh` found: the edits are there to be found again."""
+        if ledger is not self.ledger:
+            self.ledger, self.reader = ledger, reader
+            self._outlines.clear()
 
     def refresh_newest(self) -> None:
         """See whether the newest message grew in place, as one that is being streamed does (rule C2)."""
+        if self._fresh_from < len(self.raw):
+            return
         newest = self.raw[-1:]
         if self.reader.settled_by(newest).format is not self.reader.format:
             self.refresh()
@@ -106,8 +152,10 @@ class Conversation:
         newest = len(self.raw) - 1
         equal: list[int] = []
         found = len(history) if len(history) <= newest else None
-        for position, (ours, theirs) in enumerate(zip(self.raw, history, strict=False)):
-            if ours is theirs and position < newest:
+        same = all(map(is_, self.raw[:newest], history))
+        for position in range(newest if same else 0, min(len(self.raw), len(history))):
+            theirs = history[position]
+            if self.raw[position] is theirs and position < newest:
                 continue
             (view,), (pin,) = self.reader.read([theirs], position)
             if view != self.ledger.views[position] or pin != self.ledger.pins[position]:
@@ -125,8 +173,11 @@ class Conversation:
         differ = [
             position
             for position, (ours, theirs) in enumerate(zip(old.views, views, strict=False))
-            if ours is not theirs and (ours != theirs or old.pins[position] != pins[position])
+            if (ours is not theirs and ours != theirs) or old.pins[position] != pins[position]
         ]
+        for position in differ:
+            if position < len(self._outlines):
+                self._outlines[position] = None  # It may become again what it was.
         alike = len(views) == len(old.views) and pins == old.pins and reader.format is self.reader.format
         if alike and all(views[position].shape == old.views[position].shape for position in differ):
             for position in differ:
@@ -134,6 +185,7 @@ class Conversation:
         else:
             self.ledger = self._regrouped(reader.format, views, pins, min([*differ, len(old.views), len(views)]))
         self.reader, self.raw = reader, raw
+        del self._outlines[len(raw) :]
         if self.ledger.newest_included() is None:
             self.ledger.include_all()  # What is left of the list may all have left it: a rewind takes the newest.
         return tuple(differ)
@@ -143,13 +195,15 @@ class Conversation:
         old, new = self.ledger, Ledger(self.settings, format)
         # Without reasoning a message counts less; whether it is sent so is to be seen anew.
         told = old.counting.known[:known] if format is old.format else []
-        told = [UNKNOWN if old.outgoing.lost_reasoning(place) or was.uncounted else was for place, was in enumerate(told)]
+        told = [
+            UNKNOWN if old.outgoing.lost_reasoning(place) or was.uncounted else was for place, was in enumerate(told)
+        ]
         for view, pin, was in zip_longest(views, pins, told, fillvalue=UNKNOWN):
             new.append(view, pinned=pin, known=was)
         for bundle in old.grouping.bundles.values():
             same = new.grouping.bundles.get(bundle.first)
             if same is not None and same.positions == bundle.positions and bundle.newest < known:
-                new.set_excluded(same, bundle.excluded)
+                new.set_excluded((same,), bundle.excluded)
         return new
 
     def check_rules(self) -> None:

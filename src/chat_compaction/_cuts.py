@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 
 from ._groups import Bundle, Grouping, GroupKind
-from ._messages import Message, Role, Seam
+from ._messages import SYSTEM, Message
 from ._problems import Problem
 from ._rulebook import RuleBook
 
@@ -52,6 +52,11 @@ def _is_in(bundle: Bundle) -> bool:
     return bundle.included
 
 
+def _lowest(bits: int) -> int:
+    """The place of the lowest bit that is set, from 1 on."""
+    return (bits & -bits).bit_length()
+
+
 @attrs.define(eq=False)
 class Cuts:
     """The messages that nobody asked to leave, and what is held back in the gaps between them.
@@ -63,12 +68,14 @@ class Cuts:
     book: RuleBook
     views: list[Message]
     grouping: Grouping
-    _stays: int = attrs.field(init=False, default=0)
-    """A bit for each position that nobody asked to leave."""
-    _speaks: int = attrs.field(init=False, default=0)
-    """A bit for each position that is no system message."""
-    _wrong: list[frozenset[str]] = attrs.field(init=False, factory=list)
-    """For each position, the rules that the list as it came breaks there."""
+    _out: int = attrs.field(init=False, default=0)
+    """A bit for each position that was asked to leave. What stays has none: a list that grows costs nothing."""
+    _system: int = attrs.field(init=False, default=0)
+    """A bit for each position that is a system message."""
+    _spoken: bool = attrs.field(init=False, default=False)
+    """Whether there is a message that is no system message."""
+    _wrong: dict[int, frozenset[str]] = attrs.field(init=False, factory=dict)
+    """By position, the rules that the list as it came breaks there."""
     _wrong_at_head: frozenset[str] = attrs.field(init=False, default=frozenset())
     """The rules that the first message broke, system messages aside."""
     _fills: dict[int, Fill] = attrs.field(init=False, factory=dict)
@@ -87,15 +94,18 @@ class Cuts:
         """Take the next message, and say what is wrong with where it stands."""
         if not self.book.seams:
             return []
-        position = len(self._wrong)
+        position = len(self.views) - 1
         view = self.views[position]
-        seam = Seam(self.views[position - 1] if position else None, view, at_head=not self._speaks)
-        found = self.book.of_seam(position, seam)
-        self._wrong.append(frozenset([problem.rule for problem in found]) if found else _NOTHING)
-        if seam.at_head and view.role is not Role.SYSTEM:
-            self._wrong_at_head = self._wrong[-1]
-        self._stays |= stays << position
-        self._speaks |= (view.role is not Role.SYSTEM) << position
+        before = self.views[position - 1] if position else None
+        found = self.book.of_seam(position, before, view, not self._spoken)
+        if found:
+            self._wrong[position] = frozenset([problem.rule for problem in found])
+        if view.role is SYSTEM:
+            self._system |= 1 << position
+        elif not self._spoken:
+            self._spoken, self._wrong_at_head = True, self._wrong.get(position, _NOTHING)
+        if not stays:
+            self._out |= 1 << position
         return found
 
     def set_staying(self, positions: Iterable[int], stays: bool) -> set[int]:
@@ -103,22 +113,24 @@ class Cuts:
         if not self.book.seams:
             return set()
         bits = sum(1 << position for position in positions)
-        self._stays = self._stays | bits if stays else self._stays & ~bits
+        self._out = self._out & ~bits if stays else self._out | bits
         return {end for position in positions for end in (position, self._next(position))}
 
     def _next(self, position: int) -> int:
         """The next position that stays; behind the last, the length of the list."""
-        rest = self._stays >> (position + 1)
-        return position + (rest & -rest).bit_length() if rest else len(self._wrong)
+        return position + _lowest(~(self._out >> (position + 1)))
 
     def _previous(self, position: int) -> int:
         """The position before this one that stays, or the head."""
-        return (self._stays & ((1 << position) - 1)).bit_length() - 1
+        return (~self._out & ((1 << position) - 1)).bit_length() - 1
+
+    def _stays(self, position: int) -> bool:
+        return position < len(self.views) and not self._out >> position & 1
 
     def first(self) -> int | None:
         """The first message that nobody asked to leave, system messages aside."""
-        speaking = self._stays & self._speaks
-        return (speaking & -speaking).bit_length() - 1 if speaking else None
+        first = _lowest(~(self._out | self._system)) - 1
+        return first if first < len(self.views) else None
 
     # -- holding back --------------------------------------------------------------------------
 
@@ -133,7 +145,7 @@ class Cuts:
         for end in places:
             if end == first and first is not None:
                 self._set_anchor(first, touched)
-            self._put(end, self._fill_of(end) if self._stays >> end & 1 else None, touched)
+            self._put(end, self._fill_of(end) if self._stays(end) else None, touched)
         held = [bundle for bundle in touched.values() if self._holds[bundle.first]]
         return [bundle for bundle in touched.values() if not self._holds[bundle.first]], held
 
@@ -166,19 +178,19 @@ class Cuts:
 
     def _anchor_of(self, before: int, first: int) -> Anchor | None:
         """What has to come first where the first message that speaks may not, right behind a system message."""
-        if before == _HEAD or self.book.broken_by(self.views[before], self.views[first], at_head=False) is not None:
+        if before == _HEAD or self.book.broken_by(self.views[before], self.views[first], False) is not None:
             return None
         opener = self.grouping.openers[self.grouping.turn_at[first]]
         if not 0 <= opener < before or self.grouping.of[opener].positions != [opener]:
             return None
-        rule = self.book.broken_by(self.views[before], self.views[first], at_head=True)
+        rule = self.book.broken_by(self.views[before], self.views[first], True)
         return None if rule is None else Anchor(opener, rule)
 
     def refill_all(self) -> tuple[list[Bundle], list[Bundle]]:
         """Fill every gap anew: a group in one of them has grown."""
         fills, self._fills, self._filled, self._first, self._anchor = self._fills, {}, 0, None, None
         self._holds.clear()
-        released, held = self.refill(range(len(self._wrong)))
+        released, held = self.refill(range(len(self.views)))
         return [*released, *(bundle for fill in fills.values() for bundle in fill.bundles)], held
 
     def held(self) -> list[tuple[Bundle, str]]:
@@ -186,14 +198,14 @@ class Cuts:
         found = {bundle.first: (bundle, fill.rule) for fill in self._fills.values() for bundle in fill.bundles}
         return list(found.values())
 
-    def needed_by(self, stays: Callable[[Bundle], bool]) -> Iterator[tuple[Bundle, str]]:
-        """What else must stay where only these groups do, and the rule that asks for it. Linear."""
+    def needed_by(self, stay: Iterable[Bundle]) -> Iterator[tuple[Bundle, str]]:
+        """What else must stay where only these groups do, and the rule that asks for it. Linear in these."""
         if not self.book.seams:
             return
-        kept = [place for place, bundle in enumerate(self.grouping.of) if bundle.included and stays(bundle)]
+        kept = sorted(position for bundle in stay for position in bundle.positions)
         at_head = True
         for number, (before, position) in enumerate(zip([_HEAD, *kept], kept, strict=False)):
-            speaks = self.views[position].role is not Role.SYSTEM
+            speaks = self.views[position].role is not SYSTEM
             anchor = self._anchor_of(before, position) if at_head and speaks else None
             if anchor is not None and self.grouping.of[anchor.position].included:
                 nth = bisect_left(kept, anchor.position, hi=number)
@@ -223,11 +235,11 @@ class Cuts:
 
     def _broken(self, before: Message | None, position: int, at_head: bool) -> frozenset[str]:
         """The rules that forbid a message right behind another one."""
-        return self.book.broken(Seam(before, self.views[position], at_head))
+        return self.book.broken(before, self.views[position], at_head)
 
     def _broken_before(self, position: int, at_head: bool) -> frozenset[str]:
         """The rules that were broken there when the list came: to break them again is no worse."""
-        wrong = self._wrong[position]
+        wrong = self._wrong.get(position, _NOTHING)
         return wrong | self._wrong_at_head if at_head else wrong
 
     def _fill_around(self, start: int, end: int, anchor: Anchor, usable: Callable[[Bundle], bool]) -> Fill:
@@ -244,7 +256,7 @@ class Cuts:
         a rule can still be cut.
         """
         opener = self.grouping.openers[self.grouping.turn_at[after]]
-        if start < opener < after and self.book.broken_by(self.views[opener], self.views[after], at_head=False) is None:
+        if start < opener < after and self.book.broken_by(self.views[opener], self.views[after], False) is None:
             bundle = self.grouping.of[opener]
             if start < bundle.first and bundle.newest < after:
                 return bundle
@@ -257,13 +269,15 @@ class Cuts:
 
         None of them where one is fixed: then the list stays as it was.
         """
+        if not self.book.seams:
+            return [], ""
         first = self.first()
         rule, leading = "", dict[int, Bundle]()
-        for position in range(len(self._wrong) if first is None else first, len(self._wrong)):
+        for position in range(len(self.views) if first is None else first, len(self.views)):
             bundle = self.grouping.of[position]
             if bundle.excluded is not None or bundle.kind is GroupKind.SYSTEM or bundle.first in leading:
                 continue
-            broken = self.book.broken_by(None, self.views[position], at_head=True)
+            broken = self.book.broken_by(None, self.views[position], True)
             if broken is None:
                 return list(leading.values()), rule
             if is_fixed(bundle):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 import attrs
 
 from ._groups import Bundle, GroupKind
@@ -23,50 +26,31 @@ class Floor:
     preserve_system: bool = attrs.field(default=True, validator=a_bool)
 
     def protect(self, ledger: Ledger) -> dict[int, str]:
-        """By the first position of each included group that must stay: why. Linear in the groups."""
-        why: dict[int, str] = {}
-        newest_first = sorted(
-            (bundle for bundle in ledger.grouping.bundles.values() if bundle.included),
-            key=lambda bundle: bundle.newest,
-            reverse=True,
-        )
-        for bundle in newest_first:
-            reason = self._own_reason(ledger, bundle)
-            if reason is not None:
-                why[bundle.first] = reason
-        self._protect_newest_groups(newest_first, why)
-        self._protect_newest_messages(ledger, why)
-        if self.keep_last_user:
-            self._protect_last_user(ledger, why)
-        for bundle, rule in list(ledger.cuts.needed_by(lambda bundle: bundle.first in why)):
+        """By the first position of each included group that must stay: why. Linear in what stays."""
+        why = {bundle.first: reason for bundle, reason in self._standing(ledger)}
+        for bundle in self._newest_groups(ledger):
+            why.setdefault(bundle.first, "floor")
+        for bundle in self._newest_messages(ledger):
+            why.setdefault(bundle.first, "floor")
+        last_user = ledger.last_user() if self.keep_last_user else None
+        if last_user is not None:
+            why.setdefault(last_user.first, "last_user")
+        for bundle, rule in list(ledger.cuts.needed_by([ledger.grouping.bundles[first] for first in why])):
             why.setdefault(bundle.first, rule)
         return why
 
-    def _own_reason(self, ledger: Ledger, bundle: Bundle) -> str | None:
-        if bundle.pinned:
-            return "pinned"
-        if bundle.kind is GroupKind.SYSTEM and self.preserve_system:
-            return "system"
-        return "pending" if ledger.is_pending(bundle) else None
+    def _standing(self, ledger: Ledger) -> Iterator[tuple[Bundle, str]]:
+        """The groups that stay wherever they stand; the last reason for a group is the one to tell."""
+        yield from ((bundle, "pending") for bundle in ledger.pending() if bundle.included)
+        for bundle in ledger.standing():
+            if bundle.included and (bundle.pinned or self.preserve_system):
+                yield bundle, "pinned" if bundle.pinned else "system"
 
-    def _protect_newest_groups(self, newest_first: list[Bundle], why: dict[int, str]) -> None:
+    def _newest_groups(self, ledger: Ledger) -> list[Bundle]:
+        others = (bundle for bundle in ledger.newest_first() if bundle.kind is not GroupKind.SYSTEM)
         # Where there is nothing but system groups, one of them is what must not be lost.
-        others = [bundle for bundle in newest_first if bundle.kind is not GroupKind.SYSTEM] or newest_first[:1]
-        for bundle in others[: max(1, self.min_preserved_groups)]:
-            why.setdefault(bundle.first, "floor")
+        return list(islice(others, max(1, self.min_preserved_groups))) or list(islice(ledger.newest_first(), 1))
 
-    def _protect_newest_messages(self, ledger: Ledger, why: dict[int, str]) -> None:
-        missing = self.min_preserved_messages
-        for bundle in reversed(ledger.grouping.of) if missing else ():
-            if missing == 0:
-                break
-            if bundle.included:
-                missing -= 1
-                why.setdefault(bundle.first, "floor")
-
-    def _protect_last_user(self, ledger: Ledger, why: dict[int, str]) -> None:
-        for position in range(len(ledger.views) - 1, -1, -1):
-            bundle = ledger.grouping.of[position]
-            if bundle.included and not ledger.pins[position] and ledger.views[position].speaks_for_user:
-                why.setdefault(bundle.first, "last_user")
-                return
+    def _newest_messages(self, ledger: Ledger) -> Iterator[Bundle]:
+        included = (bundle for bundle in reversed(ledger.grouping.of) if bundle.included)
+        return islice(included, self.min_preserved_messages)

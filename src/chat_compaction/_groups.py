@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -155,6 +155,14 @@ class Grouping:
         self.loose = bundle if message.reasoning_only and bundle.kind is GroupKind.ASSISTANT else None
         self._speaker = message.role
         return bundle
+
+    def pending(self, pending_turns: int) -> Iterator[Bundle]:
+        """The bundles for which :meth:`is_pending` holds; one may come twice."""
+        if self.loose is not None:
+            yield self.loose
+        for tie in self._pairing.open():
+            if tie.call is not None and self._may_wait(tie.call, pending_turns):
+                yield self.of[tie.call]
 
     def is_pending(self, bundle: Bundle, pending_turns: int) -> bool:
         """Whether the bundle waits for a result in the newest turns, or for the next message (rule G3)."""

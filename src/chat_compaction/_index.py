@@ -200,26 +200,34 @@ class MessageIndex:
         if why is not None:
             raise ProtectedGroupError(f"group must be one that may leave, got messages {bundle.positions}: {why}")
         if bundle.excluded is None:
-            self._ledger.set_excluded(bundle, reason)
+            self._ledger.set_excluded((bundle,), reason)
         return not bundle.included
 
     def include(self, group: MessageGroup) -> None:
         """Bring an excluded group back."""
-        self._ledger.set_excluded(self._bundle(group), None)
+        self._ledger.set_excluded((self._bundle(group),), None)
 
     def include_all(self) -> None:
         """Bring every excluded group back."""
         self._ledger.include_all()
 
-    def _bundle(self, group: MessageGroup) -> Bundle:
+    def _bundle(self, group: object) -> Bundle:
         if not isinstance(group, MessageGroup):
             raise TypeError(f"group must be a MessageGroup of this index, got {shown(group)}")
         of = self._ledger.grouping.of
-        known = bool(group.positions) and 0 <= min(group.positions) <= max(group.positions) < len(of)
+        positions = group.positions
+        known = bool(positions) and 0 <= min(positions) <= max(positions) < len(of)
         # A snapshot may be smaller than the group is now, since a late result made it grow; never part of another.
-        if not known or any(of[position] is not of[group.positions[0]] for position in group.positions):
+        if not known or any(of[position] is not of[positions[0]] for position in positions):
             raise ValueError(f"group must be a MessageGroup of this index as it is now, got {group!r}")
-        return of[group.positions[0]]
+        return of[positions[0]]
+
+    def _may_leave(self, group: object) -> bool:
+        """Whether :meth:`exclude` would take this."""
+        try:
+            return self._why_protected(self._bundle(group)) is None
+        except (TypeError, ValueError):
+            return False
 
     def _why_protected(self, bundle: Bundle) -> str | None:
         ledger = self._ledger

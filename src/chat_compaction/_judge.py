@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from ._messages import Message, PartKind, Role, Tie, TieKind
+from ._messages import ASSISTANT, ORPHAN, REFERENCE, SYSTEM, Message, Tie
 from ._problems import Problem
 from ._rulebook import RuleBook
 
@@ -45,24 +45,24 @@ class Judge:
     def take(self, position: int, message: Message, ties: Iterable[Tie]) -> None:
         """Judge the next message, and how its calls and results belong to others."""
         for tie in ties:
-            if tie.kind is TieKind.ORPHAN:
+            if tie.kind is ORPHAN:
                 self._orphans.append(tie)
             else:
                 self._found += self.book.of_tie(tie)
         self.look_at(position, message)
         if self.claims_complete is None:
-            if any(part.kind is PartKind.REFERENCE for part in message.parts):
+            if message.kinds & REFERENCE.bit:
                 self._references.add(position)
             if self._references or (not self._spoken and message.answers):
                 self._seems_complete = False
-            self._spoken = self._spoken or message.role is not Role.SYSTEM
+            self._spoken = self._spoken or message.role is not SYSTEM
 
     def look_at(self, position: int, message: Message) -> None:
         """Judge a message by itself, also when another view took its place."""
         found = self.book.of_message(position, message)
         if found:
             self._by_message[position] = found
-        else:
+        elif self._by_message:
             self._by_message.pop(position, None)
 
     def note(self, problems: Iterable[Problem]) -> None:
@@ -76,7 +76,7 @@ class Judge:
         newest = len(messages) - 1
         for position, problems in self._by_message.items():
             # The assistant's newest message may be just being written.
-            if position < newest or messages[position].role is not Role.ASSISTANT:
+            if position < newest or messages[position].role is not ASSISTANT:
                 found += problems
         if messages:
             found += self.book.of_last(newest, messages[-1])

@@ -25,13 +25,9 @@ from ._settings import IndexSettings
 from ._totals import UNKNOWN, Known, Totals
 from .formats import Format
 
-@attrs.frozen
-class Change:
-    """A group that a compaction touched, and how it stood before."""
 
-    bundle: Bundle
-    excluded: str | None
-    included: bool
+Standing = tuple[str | None, bool]
+"""``excluded`` and ``held`` of a group."""
 
 
 @attrs.define(eq=False)
@@ -47,12 +43,16 @@ class Ledger:
     judge: Judge = attrs.field(init=False)
     all: Totals = attrs.field(init=False, factory=Totals)
     included: Totals = attrs.field(init=False, factory=Totals)
-    changes: dict[int, Change] | None = attrs.field(init=False, default=None)
-    """The undo log of the compaction under way; None outside of one."""
+    changes: dict[Bundle, Standing] | None = attrs.field(init=False, default=None)
+    """The undo log of the compaction under way: how each group that it touched stood before. None outside of one."""
     protected: dict[int, str] = attrs.field(init=False, factory=dict)
     """In a compaction: why a group, by its first position, may not leave."""
     repaired_from: int | None = attrs.field(init=False, default=None)
     """The first position behind which the list is another than the one that the provider saw."""
+    _standing: list[int] = attrs.field(init=False, factory=list)
+    """The positions of pinned and of system messages."""
+    _speaking: list[int] = attrs.field(init=False, factory=list)
+    """The positions of the user's messages that are not pinned (rule K4)."""
     outgoing: Outgoing = attrs.field(init=False)
     counting: Counting = attrs.field(init=False)
 
@@ -83,29 +83,42 @@ class Ledger:
 
         But not one that must stay: a pinned message, or new words of the user beside the result.
         """
-        placement = self.grouping.place(view)
-        reasons = [bundle.excluded for bundle in placement.joined]
-        gone = [place for bundle in placement.joined if bundle.excluded for place in bundle.positions]
-        held = any(bundle.held for bundle in placement.joined)
-        for joined in placement.joined:
-            self._total(joined, -1)
-            joined.held = False
-        bundle = self.grouping.append(view, placement, pinned=pinned)
-        must_stay = pinned or (bool(gone) and view.speaks_for_user)
-        bundle.excluded = reasons[0] if reasons and not must_stay and None not in reasons else None
+        position = len(self.views)
+        joined, ties = self.grouping.place(view)
+        out = [bundle for bundle in joined if bundle.excluded] if joined else ()
+        gone = [place for bundle in out for place in bundle.positions]
+        held = bool(out) and any(bundle.held for bundle in out)
+        must_stay = pinned or (bool(out) and view.speaks_for_user)
+        reason = out[0].excluded if out and len(out) == len(joined) and not must_stay else None
+        # Nearly always a group begins, or gets longer and stays what it is.
+        plain = not joined or (len(joined) == 1 and not (out or pinned or view.calls))
+        if not plain:
+            for old in joined:
+                self._total(old, -1)
+                old.held = False
+        bundle = self.grouping.append(view, joined, pinned=pinned)
+        bundle.excluded = reason
         self.views.append(view)
         self.pins.append(pinned)
+        if pinned or bundle.kind is GroupKind.SYSTEM:
+            self._standing.append(len(self.pins) - 1)
+        elif view.speaks_for_user:
+            self._speaking.append(len(self.pins) - 1)
         self.counting.append(bundle, known)
-        self._total(bundle, 1)
-        self.judge.take(len(self.views) - 1, view, placement.ties)
-        self.judge.note(self.cuts.append(stays=bundle.excluded is None))
-        if gone and bundle.excluded is None:
+        if plain:
+            self.all.append(bundle, known, new=not joined)
+            self.included.append(bundle, known, new=not joined)
+        else:
+            self._total(bundle, 1)
+        self.judge.take(position, view, ties)
+        self.judge.note(self.cuts.append(stays=reason is None))
+        if gone and reason is None:
             self._rejoined(bundle, must_stay)
             self._fill(self.cuts.set_staying(gone, True))
         if held:
             self._hold(*self.cuts.refill_all())
         elif self.cuts.book.seams and self.included.groups < self.all.groups:
-            self._fill({len(self.views) - 1})
+            self._fill({position})
 
     def _rejoined(self, bundle: Bundle, must_stay: bool) -> None:
         what = "is pinned, or has words of the user," if must_stay else "answers a call of an included group, too,"
@@ -119,35 +132,37 @@ class Ledger:
         self.judge.look_at(position, view)
 
     def _total(self, bundle: Bundle, sign: int) -> None:
-        self.all.add(bundle, sign)
+        self.all.add((bundle,), sign)
         if bundle.included:
-            self.included.add(bundle, sign)
+            self.included.add((bundle,), sign)
 
     # -- excluding -----------------------------------------------------------------------------
 
-    def set_excluded(self, bundle: Bundle, reason: str | None) -> None:
-        """Ask a group to leave, or (None) bring it back."""
-        if bundle.excluded == reason:
+    def set_excluded(self, bundles: Iterable[Bundle], reason: str | None) -> None:
+        """Ask groups to leave, or (None) bring them back: all at once is the same as one by one."""
+        moved = [bundle for bundle in bundles if bundle.excluded != reason]
+        if not moved:
             return
-        self._log(bundle)
-        if bundle.included:
-            self.included.add(bundle, -1)
-        bundle.excluded, bundle.held = reason, False
+        self._log(moved)
+        self.included.add((bundle for bundle in moved if bundle.included), -1)
+        for bundle in moved:
+            bundle.excluded, bundle.held = reason, False
         if reason is None:
-            self.included.add(bundle)
-        self._fill(self.cuts.set_staying(bundle.positions, reason is None))
-        self._moved(bundle)
+            self.included.add(moved)
+        positions = [position for bundle in moved for position in bundle.positions]
+        self._fill(self.cuts.set_staying(positions, reason is None))
+        self._moved(moved)
 
-    def _log(self, bundle: Bundle) -> None:
-        """Remember in a compaction how a group stood before its first change."""
+    def _log(self, bundles: Iterable[Bundle]) -> None:
+        """Remember in a compaction how groups stood before their first change."""
         if self.changes is not None:
-            self.changes.setdefault(bundle.first, Change(bundle, bundle.excluded, bundle.included))
+            for bundle in bundles:
+                self.changes.setdefault(bundle, (bundle.excluded, bundle.held))
 
     def include_all(self) -> None:
         """Bring back everything that was asked to leave."""
         if self.included.groups < self.all.groups or self.cuts.held():
-            for bundle in self.grouping.bundles.values():
-                self.set_excluded(bundle, None)
+            self.set_excluded(self.grouping.bundles.values(), None)
 
     def _fill(self, ends: set[int]) -> None:
         """Hold back what the rules of the format need in these gaps (rule K7)."""
@@ -165,40 +180,39 @@ class Ledger:
                 self._set_held(bundle, True)
 
     def _set_held(self, bundle: Bundle, held: bool) -> None:
-        self._log(bundle)
+        self._log((bundle,))
         bundle.held = held
-        self.included.add(bundle, 1 if held else -1)
-        self._moved(bundle)
+        self.included.add((bundle,), 1 if held else -1)
+        self._moved((bundle,))
 
     def adopt_held(self) -> None:
         """Begin a pass: what a rule holds back from before is in for good, so that the floor counts on it."""
-        for bundle, _ in self.cuts.held():
-            self.set_excluded(bundle, None)
+        self.set_excluded([bundle for bundle, _ in self.cuts.held()], None)
 
     def settle(self) -> None:
         """End a pass: what a rule held back stays for good, and the list begins as the format asks (rule K7)."""
         for bundle, rule in self.cuts.held():
             self.protected[bundle.first] = rule
-            self.set_excluded(bundle, None)
-        if any(not change.bundle.included for change in (self.changes or {}).values()):
+            self.set_excluded((bundle,), None)
+        if any(not bundle.included for bundle in self.changes or ()):
             leading, rule = self.cuts.leading(lambda bundle: bundle.first in self.protected)
-            for bundle in leading:
-                self.set_excluded(bundle, rule)
+            self.set_excluded(leading, rule)
         self.see_changes()
 
     # -- reasoning behind a change ----------------------------------------------------------------
 
-    def _moved(self, bundle: Bundle) -> None:
-        """A group left or came back."""
+    def _moved(self, bundles: Iterable[Bundle]) -> None:
+        """Groups left or came back."""
         if not self.settings.drops_reasoning:
             return
-        if not bundle.included:
-            earlier = self.outgoing.changed_from is None or bundle.first < self.outgoing.changed_from
-            self._change_from(bundle.first if earlier else self.outgoing.changed_from)
-            return
-        self._forget_signed(bundle.positions)
-        if self.changes is None and bundle.first == self.outgoing.changed_from:
-            self.see_changes()
+        for bundle in bundles:
+            before = self.outgoing.changed_from
+            if not bundle.included:
+                self._change_from(bundle.first if before is None else min(before, bundle.first))
+                continue
+            self._forget_signed(bundle.positions)
+            if self.changes is None and bundle.first == before:
+                self.see_changes()
 
     def see_changes(self) -> None:
         """Look for the first position that left, or was repaired."""
@@ -227,14 +241,14 @@ class Ledger:
     def transaction(self) -> Iterator[None]:
         """One compaction: all of its changes, or on any exception none (rule K9)."""
         self.refuse_in_pass("compacted")
-        changes: dict[int, Change] = {}
+        changes: dict[Bundle, Standing] = {}
         self.changes = changes
         try:
             yield
         except BaseException:
             self.changes = None
-            for change in changes.values():
-                self.set_excluded(change.bundle, change.excluded)
+            for bundle, (excluded, _) in changes.items():
+                self.set_excluded((bundle,), excluded)
             self.see_changes()
             raise
         finally:
@@ -249,18 +263,42 @@ class Ledger:
 
     def is_pending(self, bundle: Bundle) -> bool:
         """Rule G3, with the setting of this conversation; also a result whose call the provider has."""
-        if self.judge.server_has_calls and (bundle.kind is GroupKind.ORPHAN or self.judge.refers_in(bundle.positions)):
+        if self.judge.server_has_calls and self._refers(bundle):
             return True
         return self.grouping.is_pending(bundle, self.settings.pending_turns)
 
+    def _refers(self, bundle: Bundle) -> bool:
+        return bundle.kind is GroupKind.ORPHAN or self.judge.refers_in(bundle.positions)
+
+    def pending(self) -> Iterator[Bundle]:
+        """The groups for which :meth:`is_pending` holds; one may come twice."""
+        if self.judge.server_has_calls:
+            yield from filter(self._refers, self.grouping.bundles.values())
+        yield from self.grouping.pending(self.settings.pending_turns)
+
+    def standing(self) -> Iterator[Bundle]:
+        """The groups that are pinned or hold a system message; one may come twice."""
+        return (self.grouping.of[position] for position in self._standing)
+
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
         """The groups that may leave and have not been asked to."""
-        return (b for b in self.grouping.bundles.values() if b.excluded is None and b.first not in protected)
+        bundles = self.grouping.bundles.items()
+        return (bundle for first, bundle in bundles if bundle.excluded is None and first not in protected)
+
+    def newest_first(self) -> Iterator[Bundle]:
+        """The included groups, by their newest message."""
+        of = self.grouping.of
+        places = range(len(of) - 1, -1, -1)
+        return (of[place] for place in places if of[place].newest == place and of[place].included)
 
     def newest_included(self) -> Bundle | None:
         """The newest included group that is no system group (rule K2)."""
-        bundles = (self.grouping.of[position] for position in range(len(self.grouping.of) - 1, -1, -1))
-        return next((b for b in bundles if b.included and b.kind is not GroupKind.SYSTEM), None)
+        return next((bundle for bundle in self.newest_first() if bundle.kind is not GroupKind.SYSTEM), None)
+
+    def last_user(self) -> Bundle | None:
+        """The included group with the newest words of the user that are not pinned (rule K4)."""
+        bundles = (self.grouping.of[position] for position in reversed(self._speaking))
+        return next((bundle for bundle in bundles if bundle.included), None)
 
     def snapshot(self, bundle: Bundle) -> MessageGroup:
         """A group as a value."""

@@ -19,8 +19,14 @@ class Role(enum.Enum):
     ASSISTANT = "assistant"
     TOOL = "tool"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python.
+
     def __repr__(self) -> str:
         return f"Role.{self.name}"
+
+
+# Python 3.11 takes as long to ask an enum for a member as to call a function.
+SYSTEM, USER, ASSISTANT, TOOL = Role
 
 
 class PartKind(enum.Enum):
@@ -35,8 +41,15 @@ class PartKind(enum.Enum):
     """Something that the provider stores and knows by an id: it may be a call."""
     OPAQUE = "opaque"
 
+    def __init__(self, _: str) -> None:
+        self.bit = 1 << len(type(self).__members__)
+        """This kind in :attr:`Message.kinds`."""
+
     def __repr__(self) -> str:
         return f"PartKind.{self.name}"
+
+
+TEXT, REASONING, TOOL_CALL, TOOL_RESULT, MEDIA, REFERENCE, OPAQUE = PartKind
 
 
 @attrs.frozen
@@ -81,6 +94,15 @@ class Message:
     role: Role
     parts: tuple[Part, ...] = ()
     name: str = ""
+    kinds: int = attrs.field(init=False, eq=False, repr=False)
+    """The kinds of the parts, as a sum of their bits: most questions to a message are about them."""
+
+    @kinds.default
+    def _kinds_of_parts(self) -> int:
+        kinds = 0
+        for part in self.parts:
+            kinds |= part.kind.bit
+        return kinds
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -90,41 +112,37 @@ class Message:
     @property
     def call_ids(self) -> list[str]:
         """The ids of the calls made here, in order, repeated where an id is."""
-        return [p.call_id for p in self.parts if p.kind is PartKind.TOOL_CALL and p.call_id is not None]
+        return [p.call_id for p in self.parts if p.kind is TOOL_CALL and p.call_id is not None]
 
     @property
     def calls(self) -> bool:
         """Whether a tool is called here."""
-        return any(p.kind is PartKind.TOOL_CALL for p in self.parts)
+        return self.kinds & TOOL_CALL.bit != 0
 
     @property
     def answers(self) -> bool:
         """Whether a call is answered here."""
-        return self.role is Role.TOOL or any(p.kind is PartKind.TOOL_RESULT for p in self.parts)
+        return self.role is TOOL or self.kinds & TOOL_RESULT.bit != 0
 
     @property
     def result_ids(self) -> list[str]:
         """The ids of the calls answered here, in order."""
-        return [p.call_id for p in self.parts if p.kind is PartKind.TOOL_RESULT and p.call_id is not None]
+        return [p.call_id for p in self.parts if p.kind is TOOL_RESULT and p.call_id is not None]
 
     @property
     def opens_turn(self) -> bool:
         """A user's message without a tool result (rule G5); pins are the index's business."""
-        return self.role is Role.USER and not any(p.kind is PartKind.TOOL_RESULT for p in self.parts)
+        return self.role is USER and not self.kinds & TOOL_RESULT.bit
 
     @property
     def speaks_for_user(self) -> bool:
         """The user says something here, be it beside a tool result (rules G5 and K4)."""
-        return self.role is Role.USER and (
-            self.opens_turn or any(p.kind is not PartKind.TOOL_RESULT for p in self.parts)
-        )
+        return self.role is USER and self.kinds != TOOL_RESULT.bit
 
     @property
     def reasoning_only(self) -> bool:
         """An assistant message that holds reasoning and nothing else (rule G2)."""
-        return (
-            self.role is Role.ASSISTANT and bool(self.parts) and all(p.kind is PartKind.REASONING for p in self.parts)
-        )
+        return self.role is ASSISTANT and self.kinds == REASONING.bit
 
     @property
     def signed(self) -> bool:
@@ -133,7 +151,7 @@ class Message:
 
     def without_reasoning(self) -> Message:
         """The same message without any reasoning."""
-        return attrs.evolve(self, parts=tuple([p for p in self.parts if p.kind is not PartKind.REASONING]))
+        return attrs.evolve(self, parts=tuple([p for p in self.parts if p.kind is not REASONING]))
 
 
 @attrs.frozen
@@ -163,6 +181,9 @@ class TieKind(enum.Enum):
 
     def __repr__(self) -> str:
         return f"TieKind.{self.name}"
+
+
+ANSWER, SECOND, ORPHAN, OPEN, REPEATED = TieKind
 
 
 @attrs.frozen

@@ -5,25 +5,50 @@ By id and occurrence, at any distance; where a call or its result has no id, by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
-from ._messages import Message, Part, PartKind, Role, Tie, TieKind
+from ._messages import (
+    ANSWER,
+    ASSISTANT,
+    OPEN,
+    ORPHAN,
+    REFERENCE,
+    REPEATED,
+    SECOND,
+    TOOL,
+    TOOL_CALL,
+    TOOL_RESULT,
+    USER,
+    Message,
+    Part,
+    Role,
+    Tie,
+)
 
 _OpenAt = dict[int, dict[int, "Call"]]
 """Calls by position and part."""
 
+_PAIRED = TOOL_CALL.bit | TOOL_RESULT.bit | REFERENCE.bit
 
-@attrs.frozen(eq=False)
+
+@attrs.define(eq=False)
 class Call:
-    """A call, or a reference that may be one: where it stands, and what it is called."""
+    """A call, or a reference that may be one: where it stands, and what it is called.
+
+    ``quiet``, ``said``, ``changes`` and ``speaker`` are those of the pairing when it was made.
+    """
 
     position: int
     part: int
     call_id: str | None
     name: str
     reference: bool
+    quiet: int
+    said: int
+    changes: int
+    speaker: Role | None
 
 
 @attrs.define(eq=False)
@@ -38,23 +63,25 @@ class Pairing:
     _unnamed_at: _OpenAt = attrs.field(init=False, factory=dict)
     """Those of them that a result of any id may answer: calls without an id, and references."""
     _newest_call: dict[str, int] = attrs.field(init=False, factory=dict)
-    _speakers: list[Role] = attrs.field(init=False, factory=list)
-    """For each position, who speaks; a tool speaks for the user."""
-    _without_result: list[int] = attrs.field(init=False, factory=list)
-    """For each position, how many messages up to there hold no result."""
-    _said: list[int] = attrs.field(init=False, factory=list)
-    """For each position, how many of those are not the assistant's."""
-    _changes: list[int] = attrs.field(init=False, factory=list)
-    """For each position, how often the speaker changed up to there."""
+    _quiet: int = attrs.field(init=False, default=0)
+    """How many messages hold no result."""
+    _said: int = attrs.field(init=False, default=0)
+    """How many of those are not the assistant's."""
+    _changes: int = attrs.field(init=False, default=0)
+    """How often the speaker changed."""
+    _speaker: Role | None = attrs.field(init=False, default=None)
+    """Who speaks in the newest message; a tool speaks for the user."""
 
-    def take(self, message: Message) -> list[Tie]:
+    def take(self, message: Message) -> Sequence[Tie]:
         """Tie the results of the next message to their calls; also what is odd about its calls and results.
 
         A result belongs to the newest earlier call of its id that is still open, be it in the same
         message; else to the newest call of its id, as a second result.
         """
         self._count(message)
-        ties = [tie for number, part in enumerate(message.parts) if (tie := self._tie(number, part)) is not None]
+        ties: Sequence[Tie] = ()
+        if message.kinds & _PAIRED:
+            ties = [tie for number, part in enumerate(message.parts) if (tie := self._tie(number, part)) is not None]
         self.length += 1
         return ties
 
@@ -67,27 +94,28 @@ class Pairing:
         for calls in self._open_at.values():
             for call in calls.values():
                 if not call.reference:
-                    yield Tie(TieKind.OPEN, call.call_id or call.name, call.position, None, call.part)
+                    yield Tie(OPEN, call.call_id or call.name, call.position, None, call.part)
 
     def _count(self, message: Message) -> None:
-        without, said, changes = self._without_result, self._said, self._changes
-        silent = not message.answers
-        without.append((without[-1] if without else 0) + silent)
-        said.append((said[-1] if said else 0) + (silent and message.role is not Role.ASSISTANT))
-        speaker = Role.USER if message.role is Role.TOOL else message.role
-        changes.append(changes[-1] + (speaker is not self._speakers[-1]) if changes else 0)
-        self._speakers.append(speaker)
+        if not message.answers:
+            self._quiet += 1
+            self._said += message.role is not ASSISTANT
+        speaker = USER if message.role is TOOL else message.role
+        if speaker is not self._speaker:
+            self._changes += 1
+            self._speaker = speaker
 
     def _tie(self, number: int, part: Part) -> Tie | None:
-        if part.kind is PartKind.TOOL_RESULT:
+        if part.kind is TOOL_RESULT:
             return self._tie_result(number, part)
-        if part.kind is PartKind.TOOL_CALL or part.kind is PartKind.REFERENCE:
+        if part.kind is TOOL_CALL or part.kind is REFERENCE:
             return self._note_call(number, part)
         return None
 
     def _note_call(self, number: int, part: Part) -> Tie | None:
-        call_id, reference = part.call_id, part.kind is PartKind.REFERENCE
-        call = Call(self.length, number, call_id, part.name, reference)
+        call_id, reference = part.call_id, part.kind is REFERENCE
+        now = self._quiet, self._said, self._changes, self._speaker
+        call = Call(self.length, number, call_id, part.name, reference, *now)
         self._open_at.setdefault(self.length, {})[number] = call
         if reference or call_id is None:
             self._unnamed_at.setdefault(self.length, {})[number] = call
@@ -95,7 +123,7 @@ class Pairing:
         self._open.setdefault(call_id, []).append(call)
         repeated = call_id in self._newest_call
         self._newest_call[call_id] = self.length
-        return Tie(TieKind.REPEATED, call_id, self.length, None, number) if repeated else None
+        return Tie(REPEATED, call_id, self.length, None, number) if repeated else None
 
     def _tie_result(self, number: int, part: Part) -> Tie:
         position, call_id, known_as = self.length, part.call_id, part.call_id or part.name
@@ -104,18 +132,23 @@ class Pairing:
         elif call_id in self._open:
             call = self._newest_open(call_id)
         elif call_id in self._newest_call:
-            return Tie(TieKind.SECOND, known_as, self._newest_call[call_id], position, number)
+            return Tie(SECOND, known_as, self._newest_call[call_id], position, number)
         else:
             call = _next_in(self._unnamed_at, part.name)
         if call is None:
-            return Tie(TieKind.ORPHAN, known_as, None, position, number)
+            return Tie(ORPHAN, known_as, None, position, number)
         self._close(call)
-        between, said, turns = (
-            counts[position] - counts[call.position] for counts in (self._without_result, self._said, self._changes)
-        )
-        same_side = self._speakers[position] is self._speakers[call.position]
         return Tie(
-            TieKind.ANSWER, known_as, call.position, position, number, between, said, turns, same_side, call.part
+            ANSWER,
+            known_as,
+            call.position,
+            position,
+            number,
+            self._quiet - call.quiet,
+            self._said - call.said,
+            self._changes - call.changes,
+            self._speaker is call.speaker,
+            call.part,
         )
 
     def _newest_open(self, call_id: str) -> Call:

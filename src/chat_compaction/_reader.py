@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import attrs
 
@@ -13,6 +13,8 @@ from ._settings import Pins
 from ._text import shown
 from .formats import FORMATS, Format, detected
 from .formats._base import is_object
+
+_T = TypeVar("_T")
 
 _UNDECIDED = FORMATS["openai_chat"]
 """What a list is read as that shows no mark of any format: plain text reads alike in all of them."""
@@ -49,19 +51,32 @@ class Reader:
 
     def read(self, messages: Sequence[Any], start: int = 0) -> tuple[list[Message], list[bool]]:
         """Our views of messages that stand from the position ``start`` on, and which are pinned."""
-        position, views, pins = start, [], []
-        asked = "be read"
+        return self.views(messages, start), self.pinned(messages, start)
+
+    def views(self, messages: Sequence[Any], start: int = 0) -> list[Message]:
+        """Our views of messages."""
+        return self._each(messages, start, self._view, "read")
+
+    def pinned(self, messages: Sequence[Any], start: int = 0) -> list[bool]:
+        """Which of these messages are pinned."""
+        if self.pins.none:
+            return [False] * len(messages)
+        return self._each(messages, start, lambda message, _: self.pins(message), "asked whether it is pinned")
+
+    def _view(self, message: Any, position: int) -> Message:
+        if not is_object(message):
+            raise MessageError(position, f" must be an object with a role, got {shown(message)}")
+        return self.format.read(message, position)
+
+    def _each(self, messages: Sequence[Any], start: int, ask: Callable[[Any, int], _T], asked: str) -> list[_T]:
+        """What each message gives, or an error that names the position of the one that failed."""
+        position, given = start, list[_T]()
         try:
             for position, message in enumerate(messages, start):
-                asked = "be read"
-                if not is_object(message):
-                    raise MessageError(position, f" must be an object with a role, got {shown(message)}")
-                views.append(self.format.read(message, position))
-                asked = "be asked whether it is pinned"
-                pins.append(self.pins(message))
+                given.append(ask(message, position))
         except MessageError:
             raise
         except Exception as error:
             # What an object of the caller's, or the caller's predicate, raises when it is asked.
-            raise MessageError(position, f" cannot {asked}: it raises {type(error).__name__}") from error
-        return views, pins
+            raise MessageError(position, f" cannot be {asked}: it raises {type(error).__name__}") from error
+        return given

@@ -122,6 +122,7 @@ class ChatReducer:
         else:
             index.include_all()
             index.update(history)
+        index._conversation.undisturbed = True
         if self.on_invalid == "raise" and index.problems:
             raise InvalidHistoryError(index.problems)
         work = _repaired(index) if self.on_invalid == "repair" and index.problems else _Work(index)
@@ -132,6 +133,7 @@ class ChatReducer:
             if work.repaired is None:
                 raise
             raise ContextOverflowError(self.last_report) from overflow
+        index._conversation.undisturbed = False
         with self._lock:
             # One that failed is not put back: it is made anew where it is needed again.
             self._indexes = [index, *self._indexes[: _MOST_INDEXES - 1]]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
+from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
 import attrs
 
+from ._groups import Bundle
 from ._index import MessageIndex
-from ._ledger import Change
+from ._ledger import Standing
 from ._predicates import Explanation, Predicate, groups, messages, tokens, turns
 from ._report import Blocker, CompactionReport, Exclusion
 from ._targets import token_limit
@@ -64,10 +67,11 @@ class Reporter:
 
     def completed(self, before: Measure, *, more: bool) -> CompactionReport:
         """A pass ran; ``more`` says that groups are left that may leave."""
-        changes = (self.index._ledger.changes or {}).values()
-        gone = [change for change in changes if change.included and not change.bundle.included]
-        back = [change for change in changes if not change.included and change.bundle.included]
-        first = min((change.bundle.first for change in gone + back), default=None)
+        changes = self.index._ledger.changes or {}
+        was_in = {bundle for bundle, (excluded, held) in changes.items() if excluded is None or held}
+        gone = [bundle for bundle in was_in if not bundle.included]
+        back = [bundle for bundle in changes if bundle.included and bundle not in was_in]
+        first = min((bundle.first for bundle in (*gone, *back)), default=None)
         reached = self.target(self.index)
         if first is not None or (not reached and token_limit(self.target) is not None):
             self.index.value(tokens)
@@ -79,8 +83,8 @@ class Reporter:
             fits=reached or not self.trigger(self.index),
             skipped=None,
             stopped_by="target" if reached else "exhausted" if more else "floor",
-            excluded=_exclusions(gone),
-            restored=_exclusions(back),
+            excluded=_exclusions(gone, {}),
+            restored=_exclusions(back, changes),
             over_by=self._over(after),
             blocked_by=() if reached else _blockers(self.index),
             first_changed=first,
@@ -116,26 +120,27 @@ class Reporter:
         )
 
 
-def _before(before: Measure, after: Measure, gone: list[Change], back: list[Change], *, drops: bool) -> Measure:
+def _before(before: Measure, after: Measure, gone: list[Bundle], back: list[Bundle], *, drops: bool) -> Measure:
     """What is known now of the tokens before: what is in now, and what was counted of what left."""
     if drops and before.tokens_exact:
         return before
-    known = after.tokens + sum(c.bundle.least for c in gone) - sum(c.bundle.least for c in back)
+    known = after.tokens + sum(map(_least, gone)) - sum(map(_least, back))
     # Reasoning that was dropped is counted no more.
-    return attrs.evolve(before, tokens=known, tokens_exact=not drops and not any(c.bundle.uncounted for c in gone))
+    return attrs.evolve(before, tokens=known, tokens_exact=not drops and not any(map(_uncounted, gone)))
 
 
-def _exclusions(changes: list[Change]) -> tuple[Exclusion, ...]:
-    """What changed, in the order of the list, with the reason for which it is or was excluded."""
-    in_order = sorted(changes, key=lambda change: change.bundle.positions)
+_least, _uncounted = attrgetter("least"), attrgetter("uncounted")
+
+
+def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tuple[Exclusion, ...]:
+    """Groups in the order of the list, with the reason for which each is out, or was before."""
+    in_order = sorted(bundles, key=attrgetter("positions"))
+    reasons = [(bundle.excluded or before[bundle][0] or "") for bundle in in_order]
     return tuple(
-        Exclusion(
-            tuple(change.bundle.positions),
-            change.bundle.kind,
-            change.bundle.excluded or change.excluded or "",
-            change.bundle.tokens,
-        )
-        for change in in_order
+        [
+            Exclusion(tuple(bundle.positions), bundle.kind, reason, None if bundle.uncounted else bundle.least)
+            for bundle, reason in zip(in_order, reasons, strict=True)
+        ]
     )
 
 

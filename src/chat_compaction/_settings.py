@@ -27,6 +27,11 @@ class Pins:
     # The objects are held, so that an identity can never be that of another, later object.
     objects: Mapping[int, Any] = attrs.field(factory=dict, eq=False)
 
+    @property
+    def none(self) -> bool:
+        """Whether no message can be pinned."""
+        return self.predicate is None and not self.ids and not self.objects
+
     def __call__(self, message: Any) -> bool:
         """Whether this message is pinned."""
         if self.predicate is not None:

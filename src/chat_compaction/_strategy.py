@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import attrs
 
 from ._effects import Core, Effect, arun, run
 from ._errors import ContextOverflowError, StrategyError
+from ._eviction import Candidates, evict_certain
 from ._floor import Floor
 from ._groups import MessageGroup
 from ._index import MessageIndex
@@ -119,11 +121,14 @@ class CompactionStrategy(ABC):
             preserve_system=self.preserve_system,
         )
 
-    def candidates(self, index: MessageIndex) -> tuple[MessageGroup, ...]:
-        """The groups that may leave, oldest first; a group is as new as its newest message (rule K4)."""
+    def candidates(self, index: MessageIndex) -> Sequence[MessageGroup]:
+        """The groups that may leave, oldest first; a group is as new as its newest message (rule K4).
+
+        Each is a snapshot of when you look at it.
+        """
         ledger = index._ledger
         protected = self.floor.protect(ledger) if ledger.changes is None else ledger.protected
-        return ledger.snapshots(sorted(ledger.free(protected), key=lambda bundle: bundle.newest))
+        return Candidates(ledger, sorted(ledger.free(protected), key=attrgetter("newest")))
 
     def reached(self, index: MessageIndex) -> bool:
         """Whether the target holds now."""
@@ -137,6 +142,10 @@ class CompactionStrategy(ABC):
         A unit is a group, or several that leave together. The target is asked before the first and
         after each one (rule K3).
         """
+        if self.reached(index):
+            return True
+        if isinstance(units, Sequence):  # Others may look at the index between two units.
+            units = units[evict_certain(index, self.effective_target, units, reason) :]
         for unit in units:
             if self.reached(index):
                 return True
@@ -179,7 +188,7 @@ class CompactionStrategy(ABC):
             report = yield from self._asked(index, on_overflow, started)
         except BaseException as error:
             # Edits in place that were found on the way may have grouped everything anew (rule K9).
-            conversation.ledger, conversation.reader = before
+            conversation.go_back_to(*before)
             if isinstance(error, ContextOverflowError):
                 emit(error.report, hooks)
             raise

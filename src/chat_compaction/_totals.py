@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import attrs
 
 from ._groups import Bundle, GroupKind
 from ._predicates import Metric
+
+
+# As names of the module: looking up a member of an enum takes as long as the rest of a step.
+TOOL_CALL, SYSTEM = GroupKind.TOOL_CALL, GroupKind.SYSTEM
 
 
 class Known(NamedTuple):
@@ -36,18 +41,44 @@ class Totals:
     by_turn: Tally[int] = attrs.field(factory=Tally)
     """How many groups count towards each turn: unpinned ones that are no system groups."""
 
-    def add(self, bundle: Bundle, sign: int = 1) -> None:
-        """Add a bundle to the totals, or take it out with ``sign=-1``."""
-        self.groups += sign
-        self.messages += sign * len(bundle.positions)
-        self.tool_groups += sign * (bundle.kind is GroupKind.TOOL_CALL)
-        self.least += sign * bundle.least
-        self.most += sign * bundle.most
-        self.uncounted += sign * bundle.uncounted
-        if bundle.turn and not bundle.pinned and bundle.kind is not GroupKind.SYSTEM:
-            self.by_turn[bundle.turn] += sign
-            if not self.by_turn[bundle.turn]:
-                del self.by_turn[bundle.turn]
+    def add(self, bundles: Iterable[Bundle], sign: int = 1) -> None:
+        """Add bundles to the totals, or take them out with ``sign=-1``."""
+        groups = messages = tool_groups = least = most = uncounted = 0
+        turns: list[int] = []
+        for bundle in bundles:
+            groups += 1
+            messages += len(bundle.positions)
+            least += bundle.least
+            most += bundle.most
+            uncounted += bundle.uncounted
+            kind = bundle.kind
+            if kind is TOOL_CALL:
+                tool_groups += 1
+            if bundle.turn and not bundle.pinned and kind is not SYSTEM:
+                turns.append(bundle.turn)
+        self.groups += sign * groups
+        self.messages += sign * messages
+        self.tool_groups += sign * tool_groups
+        self.least += sign * least
+        self.most += sign * most
+        self.uncounted += sign * uncounted
+        for turn, number in Tally(turns).items():
+            self.by_turn[turn] += sign * number
+            if not self.by_turn[turn]:
+                del self.by_turn[turn]
+
+    def append(self, bundle: Bundle, known: Known, *, new: bool) -> None:
+        """A message more in a bundle that is new, or else is in the totals and stays what it is."""
+        self.messages += 1
+        self.least += known.least
+        self.most += known.most
+        self.uncounted += known.uncounted
+        if new:
+            self.groups += 1
+            if bundle.kind is TOOL_CALL:
+                self.tool_groups += 1
+            if bundle.turn and not bundle.pinned and bundle.kind is not SYSTEM:
+                self.by_turn[bundle.turn] += 1
 
     def value(self, metric: Metric) -> int:
         """A metric that needs no counting of tokens."""

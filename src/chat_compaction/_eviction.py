@@ -1,0 +1,101 @@
+"""Which groups may leave, and how many of them leave at once.
+
+A target is asked before the first exclusion and after each one (rule K3). While what is in is above a bound of the
+target whatever is held back, the answer is known: those units leave together, and the target is asked from there on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from itertools import accumulate, chain
+from operator import attrgetter
+from typing import overload
+
+from ._groups import Bundle, GroupKind, MessageGroup
+from ._index import MessageIndex
+from ._ledger import Ledger
+from ._predicates import AllOf, AnyOf, Comparison, Metric, Predicate, groups, messages, tokens, tool_groups
+
+Unit = MessageGroup | Iterable[MessageGroup]
+_Size = Callable[[Bundle], int]
+_Sizes = Callable[[_Size], Iterable[int]]
+
+
+class Candidates(Sequence[MessageGroup]):
+    """Groups that may leave, as snapshots that are made where somebody looks: most are never looked at."""
+
+    __slots__ = ("_ledger", "bundles")
+
+    def __init__(self, ledger: Ledger, bundles: Sequence[Bundle]) -> None:
+        self._ledger = ledger
+        self.bundles = bundles
+
+    def __len__(self) -> int:
+        return len(self.bundles)
+
+    @overload
+    def __getitem__(self, place: int) -> MessageGroup: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Candidates: ...
+
+    def __getitem__(self, place: int | slice) -> MessageGroup | Candidates:
+        if isinstance(place, slice):
+            return Candidates(self._ledger, self.bundles[place])
+        return self._ledger.snapshot(self.bundles[place])
+
+    def __iter__(self) -> Iterator[MessageGroup]:
+        return map(self._ledger.snapshot, self.bundles)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def evict_certain(index: MessageIndex, target: Predicate, units: Sequence[Unit], reason: str) -> int:
+    """Exclude at once the first units without which the target can't hold, and say how many these are."""
+    ledger = index._ledger
+    if ledger.settings.drops_reasoning:
+        return 0  # There, what leaves makes what stays smaller.
+    if isinstance(units, Candidates):
+        certain = _certain(index, target, units.bundles, lambda size: map(size, units.bundles))
+        ledger.set_excluded(units.bundles[:certain], reason)
+    else:
+        free = list(_free(index, units))
+        certain = _certain(index, target, free, lambda size: (sum(map(size, unit)) for unit in free))
+        ledger.set_excluded(chain.from_iterable(free[:certain]), reason)
+    return certain
+
+
+def _free(index: MessageIndex, units: Sequence[Unit]) -> Iterator[Sequence[Bundle]]:
+    """The groups of each unit, up to the first unit that may not leave."""
+    for unit in units:
+        groups_of_unit = (unit,) if isinstance(unit, MessageGroup) else unit
+        if not isinstance(groups_of_unit, Sequence) or not all(map(index._may_leave, groups_of_unit)):
+            return
+        yield [index._bundle(group) for group in groups_of_unit]
+
+
+def _certain(index: MessageIndex, target: Predicate, units: Sized, sizes: _Sizes) -> int:
+    """How many units have to leave, in this order, before the target can hold."""
+    if isinstance(target, AllOf):
+        return max(_certain(index, operand, units, sizes) for operand in target.operands)
+    if isinstance(target, AnyOf):
+        return min(_certain(index, operand, units, sizes) for operand in target.operands)
+    if not isinstance(target, Comparison) or target.upper is None or target.metric not in _SIZES:
+        return 0
+    size = _SIZES[target.metric]
+    # What is held back may be let go on the way.
+    held = sum(size(bundle) for bundle, _ in index._ledger.cuts.held())
+    excess = index.known(target.metric)[0] - held - target.upper
+    left = list(accumulate(sizes(size), initial=0))
+    return min(bisect_left(left, excess), len(units))
+
+
+_SIZES: dict[Metric, _Size] = {
+    tokens: attrgetter("least"),
+    messages: lambda bundle: len(bundle.positions),
+    groups: lambda bundle: 1,
+    tool_groups: lambda bundle: bundle.kind is GroupKind.TOOL_CALL,
+}
+"""By how much a metric falls at the most when a group leaves, as far as it is known."""
