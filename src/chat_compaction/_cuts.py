@@ -57,6 +57,29 @@ def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length()
 
 
+def _ones(start: int, end: int) -> int:
+    """A bit for each position from one to another."""
+    return (1 << end) - (1 << start)
+
+
+def _bits(positions: Iterable[int]) -> int:
+    """A bit for each of these positions, run by run: the number is copied for each run."""
+    bits = start = end = 0
+    for position in positions:
+        if position != end:
+            bits |= _ones(start, end)
+            start = position
+        end = position + 1
+    return bits | _ones(start, end)
+
+
+def _places(bits: int) -> Iterator[int]:
+    """The positions whose bits are set."""
+    while bits:
+        yield _lowest(bits) - 1
+        bits &= bits - 1
+
+
 @attrs.define(eq=False)
 class Cuts:
     """The messages that nobody asked to leave, and what is held back in the gaps between them.
@@ -112,9 +135,21 @@ class Cuts:
         """These messages were asked to leave, or stay after all; gives where gaps end that are to be filled anew."""
         if not self.book.seams:
             return set()
-        bits = sum(1 << position for position in positions)
+        bits = _bits(positions)
         self._out = self._out & ~bits if stays else self._out | bits
-        return {end for position in positions for end in (position, self._next(position))}
+        ends: set[int] = set()
+        while bits:
+            start = _lowest(bits) - 1
+            # A run of messages that stay now, or that are out, and the first one behind it that stays.
+            end = self._next(self._next_out(start) if stays else start)
+            ends.update((start, end) if stays else (end,), _places(self._filled & _ones(start, end + 1)))
+            bits = bits >> end << end
+        return ends
+
+    def _next_out(self, position: int) -> int:
+        """The next position from this one on that was asked to leave; behind all, the length of the list."""
+        rest = self._out >> position
+        return position + _lowest(rest) - 1 if rest else len(self.views)
 
     def _next(self, position: int) -> int:
         """The next position that stays; behind the last, the length of the list."""

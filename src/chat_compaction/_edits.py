@@ -32,7 +32,7 @@ def _equal(outline: Any, message: Any) -> bool:
         return False
 
 
-class _NotPlain(Exception):
+class _NotPlainError(Exception):
     """Something that may change in ways that a comparison does not see."""
 
 
@@ -40,7 +40,7 @@ def outline(message: Any) -> Any | None:
     """A copy of the dicts and lists of a message, equal to it until it is edited; None where it is not of these."""
     try:
         return _copied(message)
-    except (_NotPlain, RecursionError):
+    except (_NotPlainError, RecursionError):
         return None
 
 
@@ -49,4 +49,4 @@ def _copied(value: Any) -> Any:
         return {key: item if type(item) in _VALUES else _copied(item) for key, item in value.items()}
     if type(value) is list:
         return [item if type(item) in _VALUES else _copied(item) for item in value]
-    raise _NotPlain
+    raise _NotPlainError

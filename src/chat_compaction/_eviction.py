@@ -7,7 +7,7 @@ target whatever is held back, the answer is known: those units leave together, a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import accumulate, chain
 from operator import attrgetter
 from typing import overload
@@ -52,6 +52,22 @@ class Candidates(Sequence[MessageGroup]):
         return repr(tuple(self))
 
 
+def turns_that_may_leave(ledger: Ledger, protected: Mapping[int, str], *, preserve_system: bool) -> list[Candidates]:
+    """The groups of each turn that may leave whole, the turns by their newest message."""
+    stays = (ledger.grouping.bundles[first] for first in protected)
+    stuck = {
+        bundle.turn
+        for bundle in stays
+        if bundle.excluded is None and not bundle.pinned and not (preserve_system and bundle.kind is GroupKind.SYSTEM)
+    }
+    by_turn: dict[int, list[Bundle]] = {}
+    for bundle in ledger.free(protected):
+        if bundle.turn not in stuck:
+            by_turn.setdefault(bundle.turn, []).append(bundle)
+    turns = sorted(by_turn.values(), key=lambda bundles: bundles[-1].newest)
+    return [Candidates(ledger, bundles) for bundles in turns]
+
+
 def evict_certain(index: MessageIndex, target: Predicate, units: Sequence[Unit], reason: str) -> int:
     """Exclude at once the first units without which the target can't hold, and say how many these are."""
     ledger = index._ledger
@@ -70,6 +86,9 @@ def evict_certain(index: MessageIndex, target: Predicate, units: Sequence[Unit],
 def _free(index: MessageIndex, units: Sequence[Unit]) -> Iterator[Sequence[Bundle]]:
     """The groups of each unit, up to the first unit that may not leave."""
     for unit in units:
+        if isinstance(unit, Candidates):
+            yield unit.bundles
+            continue
         groups_of_unit = (unit,) if isinstance(unit, MessageGroup) else unit
         if not isinstance(groups_of_unit, Sequence) or not all(map(index._may_leave, groups_of_unit)):
             return

@@ -65,6 +65,8 @@ class Bundle:
     excluded: str | None = None
     held: bool = False
     """Asked to leave, and kept back because a rule of the format needs it (rule K7)."""
+    included: bool = True
+    """Whether the group is in the projection: not asked to leave, or held back."""
     least: int = 0
     """At least so many tokens: what is counted, and lower bounds of what is not."""
     most: int = 0
@@ -75,11 +77,6 @@ class Bundle:
     def tokens(self) -> int | None:
         """The tokens, where all of its messages are counted."""
         return None if self.uncounted else self.least
-
-    @property
-    def included(self) -> bool:
-        """Whether the group is in the projection."""
-        return self.excluded is None or self.held
 
     @property
     def first(self) -> int:

@@ -49,7 +49,8 @@ class Judge:
                 self._orphans.append(tie)
             else:
                 self._found += self.book.of_tie(tie)
-        self.look_at(position, message)
+        if self.book.messages:
+            self.look_at(position, message)
         if self.claims_complete is None:
             if message.kinds & REFERENCE.bit:
                 self._references.add(position)

@@ -7,8 +7,11 @@ disagree.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice, takewhile
+from typing import NamedTuple
 
 import attrs
 
@@ -26,8 +29,15 @@ from ._totals import UNKNOWN, Known, Totals
 from .formats import Format
 
 
-Standing = tuple[str | None, bool]
-"""``excluded`` and ``held`` of a group."""
+class Standing(NamedTuple):
+    """Why a group was asked to leave, and whether it was in all the same."""
+
+    excluded: str | None
+    included: bool
+
+
+_IN = Standing(None, True)
+"""How nearly every group stood."""
 
 
 @attrs.define(eq=False)
@@ -53,6 +63,8 @@ class Ledger:
     """The positions of pinned and of system messages."""
     _speaking: list[int] = attrs.field(init=False, factory=list)
     """The positions of the user's messages that are not pinned (rule K4)."""
+    _signed: list[int] = attrs.field(init=False, factory=list)
+    """The positions of messages with signed reasoning, and of those that had some."""
     outgoing: Outgoing = attrs.field(init=False)
     counting: Counting = attrs.field(init=False)
 
@@ -86,32 +98,39 @@ class Ledger:
         position = len(self.views)
         joined, ties = self.grouping.place(view)
         out = [bundle for bundle in joined if bundle.excluded] if joined else ()
-        gone = [place for bundle in out for place in bundle.positions]
-        held = bool(out) and any(bundle.held for bundle in out)
-        must_stay = pinned or (bool(out) and view.speaks_for_user)
-        reason = out[0].excluded if out and len(out) == len(joined) and not must_stay else None
-        # Nearly always a group begins, or gets longer and stays what it is.
-        plain = not joined or (len(joined) == 1 and not (out or pinned or view.calls))
+        gone, held, must_stay, reason = [], False, pinned, None
+        if out:
+            gone = [place for bundle in out for place in bundle.positions]
+            held = any(bundle.held for bundle in out)
+            must_stay = pinned or view.speaks_for_user
+            reason = None if must_stay or len(out) < len(joined) else out[0].excluded
+        # Nearly always a group begins, or gets longer and nothing else.
+        was = joined[0].kind if joined else None
+        plain = not joined or (len(joined) == 1 and not (out or pinned) and was is not GroupKind.SYSTEM)
         if not plain:
             for old in joined:
                 self._total(old, -1)
                 old.held = False
         bundle = self.grouping.append(view, joined, pinned=pinned)
-        bundle.excluded = reason
+        bundle.excluded, bundle.included = reason, reason is None
         self.views.append(view)
         self.pins.append(pinned)
         if pinned or bundle.kind is GroupKind.SYSTEM:
-            self._standing.append(len(self.pins) - 1)
+            self._standing.append(position)
         elif view.speaks_for_user:
-            self._speaking.append(len(self.pins) - 1)
+            self._speaking.append(position)
+        if view.signed:
+            self._signed.append(position)
         self.counting.append(bundle, known)
         if plain:
-            self.all.append(bundle, known, new=not joined)
-            self.included.append(bundle, known, new=not joined)
+            self.all.append(bundle, known, was)
+            self.included.append(bundle, known, was)
         else:
             self._total(bundle, 1)
         self.judge.take(position, view, ties)
-        self.judge.note(self.cuts.append(stays=reason is None))
+        misplaced = self.cuts.append(stays=reason is None)
+        if misplaced:
+            self.judge.note(misplaced)
         if gone and reason is None:
             self._rejoined(bundle, must_stay)
             self._fill(self.cuts.set_staying(gone, True))
@@ -129,6 +148,8 @@ class Ledger:
         """Take another view of equal shape for a message; it is counted anew when somebody asks."""
         self.counting.forget(position)
         self.views[position] = view
+        if view.signed and position not in self.signed(position, position + 1):
+            insort(self._signed, position)
         self.judge.look_at(position, view)
 
     def _total(self, bundle: Bundle, sign: int) -> None:
@@ -144,10 +165,14 @@ class Ledger:
         if not moved:
             return
         self._log(moved)
-        self.included.add((bundle for bundle in moved if bundle.included), -1)
+        few = 2 * len(moved) < self.included.groups
+        if few:
+            self.included.add([bundle for bundle in moved if bundle.included], -1)
         for bundle in moved:
-            bundle.excluded, bundle.held = reason, False
-        if reason is None:
+            bundle.excluded, bundle.held, bundle.included = reason, False, reason is None
+        if not few:
+            self.included.recount(bundle for bundle in self.grouping.bundles.values() if bundle.included)
+        elif reason is None:
             self.included.add(moved)
         positions = [position for bundle in moved for position in bundle.positions]
         self._fill(self.cuts.set_staying(positions, reason is None))
@@ -157,7 +182,8 @@ class Ledger:
         """Remember in a compaction how groups stood before their first change."""
         if self.changes is not None:
             for bundle in bundles:
-                self.changes.setdefault(bundle, (bundle.excluded, bundle.held))
+                stood = _IN if bundle.excluded is None else Standing(bundle.excluded, bundle.held)
+                self.changes.setdefault(bundle, stood)
 
     def include_all(self) -> None:
         """Bring back everything that was asked to leave."""
@@ -181,7 +207,7 @@ class Ledger:
 
     def _set_held(self, bundle: Bundle, held: bool) -> None:
         self._log((bundle,))
-        bundle.held = held
+        bundle.held = bundle.included = held
         self.included.add((bundle,), 1 if held else -1)
         self._moved((bundle,))
 
@@ -210,7 +236,7 @@ class Ledger:
             if not bundle.included:
                 self._change_from(bundle.first if before is None else min(before, bundle.first))
                 continue
-            self._forget_signed(bundle.positions)
+            self._forget(position for position in bundle.positions if self.views[position].signed)
             if self.changes is None and bundle.first == before:
                 self.see_changes()
 
@@ -229,13 +255,18 @@ class Ledger:
         """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
         old, new = (len(self.views) if place is None else place for place in (self.outgoing.changed_from, position))
         self.outgoing.changed_from = position
-        self._forget_signed(place for place in range(min(old, new), max(old, new)) if self.grouping.of[place].included)
+        self._forget(place for place in self.signed(min(old, new), max(old, new)) if self.grouping.of[place].included)
 
-    def _forget_signed(self, positions: Iterable[int]) -> None:
+    def signed(self, start: int, end: int | None = None) -> Iterator[int]:
+        """The positions from one to another of messages with signed reasoning."""
+        place = bisect_left(self._signed, start)
+        within = takewhile(lambda position: end is None or position < end, islice(self._signed, place, None))
+        return (position for position in within if self.views[position].signed)
+
+    def _forget(self, positions: Iterable[int]) -> None:
         """Messages that may be sent with or without their reasoning now are counted anew."""
         for position in positions:
-            if self.views[position].signed:
-                self.counting.forget(position)
+            self.counting.forget(position)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -281,9 +312,11 @@ class Ledger:
         return (self.grouping.of[position] for position in self._standing)
 
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
-        """The groups that may leave and have not been asked to."""
-        bundles = self.grouping.bundles.items()
-        return (bundle for first, bundle in bundles if bundle.excluded is None and first not in protected)
+        """The groups that may leave and have not been asked to, oldest first: by their newest message (rule K4)."""
+        for position, bundle in enumerate(self.grouping.of):
+            positions = bundle.positions
+            if bundle.excluded is None and positions[-1] == position and positions[0] not in protected:
+                yield bundle
 
     def newest_first(self) -> Iterator[Bundle]:
         """The included groups, by their newest message."""

@@ -68,10 +68,10 @@ class Reporter:
     def completed(self, before: Measure, *, more: bool) -> CompactionReport:
         """A pass ran; ``more`` says that groups are left that may leave."""
         changes = self.index._ledger.changes or {}
-        was_in = {bundle for bundle, (excluded, held) in changes.items() if excluded is None or held}
-        gone = [bundle for bundle in was_in if not bundle.included]
-        back = [bundle for bundle in changes if bundle.included and bundle not in was_in]
-        first = min((bundle.first for bundle in (*gone, *back)), default=None)
+        in_order = sorted(changes.items(), key=lambda change: change[0].positions[0])
+        gone = [bundle for bundle, was in in_order if was.included and not bundle.included]
+        back = [bundle for bundle, was in in_order if bundle.included and not was.included]
+        first = min((bundles[0].first for bundles in (gone, back) if bundles), default=None)
         reached = self.target(self.index)
         if first is not None or (not reached and token_limit(self.target) is not None):
             self.index.value(tokens)
@@ -83,7 +83,7 @@ class Reporter:
             fits=reached or not self.trigger(self.index),
             skipped=None,
             stopped_by="target" if reached else "exhausted" if more else "floor",
-            excluded=_exclusions(gone, {}),
+            excluded=_exclusions(gone, changes),
             restored=_exclusions(back, changes),
             over_by=self._over(after),
             blocked_by=() if reached else _blockers(self.index),
@@ -133,13 +133,16 @@ _least, _uncounted = attrgetter("least"), attrgetter("uncounted")
 
 
 def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tuple[Exclusion, ...]:
-    """Groups in the order of the list, with the reason for which each is out, or was before."""
-    in_order = sorted(bundles, key=attrgetter("positions"))
-    reasons = [(bundle.excluded or before[bundle][0] or "") for bundle in in_order]
+    """Groups with the reason for which each is out, or was before."""
     return tuple(
         [
-            Exclusion(tuple(bundle.positions), bundle.kind, reason, None if bundle.uncounted else bundle.least)
-            for bundle, reason in zip(in_order, reasons, strict=True)
+            Exclusion(
+                tuple(bundle.positions),
+                bundle.kind,
+                bundle.excluded or before[bundle].excluded or "",
+                None if bundle.uncounted else bundle.least,
+            )
+            for bundle in bundles
         ]
     )
 
@@ -175,7 +178,7 @@ def _reasoning(index: MessageIndex) -> dict[str, Any]:
     first = ledger.first_change()
     if first is None:
         return {}
-    signed = [p for p in range(first, len(ledger.views)) if ledger.grouping.of[p].included and ledger.views[p].signed]
+    signed = [position for position in ledger.signed(first) if ledger.grouping.of[position].included]
     bound = tuple(position for position in signed if not ledger.outgoing.lost_reasoning(position))
     return {
         "bound_reasoning": bound,

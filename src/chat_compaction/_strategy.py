@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Literal
 
@@ -13,10 +12,11 @@ import attrs
 
 from ._effects import Core, Effect, arun, run
 from ._errors import ContextOverflowError, StrategyError
-from ._eviction import Candidates, evict_certain
+from ._eviction import Candidates, Unit, evict_certain, turns_that_may_leave
 from ._floor import Floor
 from ._groups import MessageGroup
 from ._index import MessageIndex
+from ._ledger import Ledger
 from ._predicates import Predicate
 from ._report import CompactionReport
 from ._reporting import Measure, Reporter
@@ -127,8 +127,18 @@ class CompactionStrategy(ABC):
         Each is a snapshot of when you look at it.
         """
         ledger = index._ledger
-        protected = self.floor.protect(ledger) if ledger.changes is None else ledger.protected
-        return Candidates(ledger, sorted(ledger.free(protected), key=attrgetter("newest")))
+        return Candidates(ledger, list(ledger.free(self._protected(ledger))))
+
+    def candidate_turns(self, index: MessageIndex) -> Sequence[Sequence[MessageGroup]]:
+        """The turns that may leave whole, oldest first: those of which nothing has to stay.
+
+        Pinned and system groups of a turn stay behind when it leaves.
+        """
+        ledger = index._ledger
+        return turns_that_may_leave(ledger, self._protected(ledger), preserve_system=self.preserve_system)
+
+    def _protected(self, ledger: Ledger) -> Mapping[int, str]:
+        return self.floor.protect(ledger) if ledger.changes is None else ledger.protected
 
     def reached(self, index: MessageIndex) -> bool:
         """Whether the target holds now."""
@@ -142,16 +152,21 @@ class CompactionStrategy(ABC):
         A unit is a group, or several that leave together. The target is asked before the first and
         after each one (rule K3).
         """
-        if self.reached(index):
-            return True
-        if isinstance(units, Sequence):  # Others may look at the index between two units.
-            units = units[evict_certain(index, self.effective_target, units, reason) :]
+        return self._evict_until_reached(index, units, reason)[0]
+
+    def _evict_until_reached(self, index: MessageIndex, units: Iterable[Unit], reason: str) -> tuple[bool, int]:
+        """Whether the target is reached, and how many units were asked to leave."""
+        asked = 0
+        if isinstance(units, Sequence) and not self.reached(index):  # An iterator may look at the index itself.
+            asked = evict_certain(index, self.effective_target, units, reason)
+            units = units[asked:]
         for unit in units:
             if self.reached(index):
-                return True
+                return True, asked
             for group in (unit,) if isinstance(unit, MessageGroup) else unit:
                 index.exclude(group, reason)
-        return self.reached(index)
+            asked += 1
+        return self.reached(index), asked
 
     # -- for callers ---------------------------------------------------------------------------
 

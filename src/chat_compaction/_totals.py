@@ -11,7 +11,6 @@ import attrs
 from ._groups import Bundle, GroupKind
 from ._predicates import Metric
 
-
 # As names of the module: looking up a member of an enum takes as long as the rest of a step.
 TOOL_CALL, SYSTEM = GroupKind.TOOL_CALL, GroupKind.SYSTEM
 
@@ -67,18 +66,26 @@ class Totals:
             if not self.by_turn[turn]:
                 del self.by_turn[turn]
 
-    def append(self, bundle: Bundle, known: Known, *, new: bool) -> None:
-        """A message more in a bundle that is new, or else is in the totals and stays what it is."""
+    def recount(self, bundles: Iterable[Bundle]) -> None:
+        """Make these the totals over just these bundles."""
+        self.groups = self.messages = self.tool_groups = self.least = self.most = self.uncounted = 0
+        self.by_turn.clear()
+        self.add(bundles)
+
+    def append(self, bundle: Bundle, known: Known, was: GroupKind | None) -> None:
+        """A message more in a bundle that was of this kind, and is else what it was; None for a new one."""
         self.messages += 1
         self.least += known.least
         self.most += known.most
         self.uncounted += known.uncounted
-        if new:
+        if was is None:
             self.groups += 1
             if bundle.kind is TOOL_CALL:
                 self.tool_groups += 1
             if bundle.turn and not bundle.pinned and bundle.kind is not SYSTEM:
                 self.by_turn[bundle.turn] += 1
+        elif bundle.kind is not was:
+            self.tool_groups += 1  # It calls a tool now.
 
     def value(self, metric: Metric) -> int:
         """A metric that needs no counting of tokens."""

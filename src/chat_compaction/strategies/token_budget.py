@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import attrs
@@ -71,17 +71,16 @@ class TokenBudgetStrategy(CompactionStrategy):
         if self.evict_order == "groups":
             self.evict(index, self.candidates(index), "token budget")
             return
-        turns = self._whole_turns(index)
+        turns = self.candidate_turns(index)
+        reached, asked = self._evict_until_reached(index, turns, _TURN)
         if self.evict_order == "turns":
-            self.evict(index, turns, _TURN)
             return
-        for turn in turns:
-            if self.evict(index, [turn], _TURN):
-                self._spare(index, turn)
-                return
-        self.evict(index, _not_the_users(self.candidates(index)), _GROUP)
+        if not reached:
+            self.evict(index, _not_the_users(self.candidates(index)), _GROUP)
+        elif asked:
+            self._spare(index, turns[asked - 1])
 
-    def _spare(self, index: MessageIndex, turn: list[MessageGroup]) -> None:
+    def _spare(self, index: MessageIndex, turn: Sequence[MessageGroup]) -> None:
         """Of the turn whose leaving reached the target, let only the groups leave that must."""
         for group in turn:
             index.include(group)
@@ -91,23 +90,6 @@ class TokenBudgetStrategy(CompactionStrategy):
             for group in most:
                 index.include(group)
             self.evict(index, [turn], _TURN)
-
-    def _whole_turns(self, index: MessageIndex) -> list[list[MessageGroup]]:
-        """The turns that may leave whole, oldest first; pinned and system groups of a turn stay behind."""
-        candidates = self.candidates(index)
-        free = {group.positions[0] for group in candidates}
-        stuck = {group.turn for group in index.groups if group.positions[0] not in free and self._binds(group)}
-        by_turn: dict[int, list[MessageGroup]] = {}
-        for group in candidates:
-            if group.turn not in stuck:
-                by_turn.setdefault(group.turn, []).append(group)
-        # Candidates come by their newest message, so the last one of a turn tells how new the turn is.
-        return sorted(by_turn.values(), key=lambda groups: groups[-1].newest)
-
-    def _binds(self, group: MessageGroup) -> bool:
-        """Whether a group that may not leave keeps its turn with it."""
-        stays_behind = group.pinned or (self.preserve_system and group.kind is GroupKind.SYSTEM)
-        return group.excluded is None and not stays_behind
 
 
 def _not_the_users(groups: Iterable[MessageGroup]) -> list[MessageGroup]:

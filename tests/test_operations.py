@@ -1,0 +1,663 @@
+"""Every public operation costs by the size of what it is given, in work and in memory (rule K13).
+
+A new public function, method or property is named here: with a case that grows, or with the reason why there is
+nothing that could. Work is counted (see :mod:`tests.test_growth`), memory is the peak that :mod:`tracemalloc` sees.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, models
+
+import chat_compaction as cc
+from chat_compaction import counters, formats, instrumentation, testing, triggers
+from chat_compaction.formats import FORMATS, Format, rules
+from chat_compaction.testing import RecordingCounter, characters_counter
+from tests.build import call, result, said, step, thought, user
+from tests.test_growth import MOST, agent, growth, index_of
+
+Prepare = Callable[[int], Callable[[], object]]
+
+CASES: dict[str, Prepare] = {}
+CONSTANT: dict[str, Prepare] = {}
+COVERED: set[str] = set()
+
+
+def grows(*names: str) -> Callable[[Prepare], Prepare]:
+    """A case whose work and memory may grow as the size does; the names of what it runs."""
+    return _noted(CASES, names)
+
+
+def stays(*names: str) -> Callable[[Prepare], Prepare]:
+    """A case whose work is the same at any size."""
+    return _noted(CONSTANT, names)
+
+
+def _noted(cases: dict[str, Prepare], names: tuple[str, ...]) -> Callable[[Prepare], Prepare]:
+    def note(prepare: Prepare) -> Prepare:
+        cases[prepare.__name__] = prepare
+        COVERED.update(names)
+        return prepare
+
+    return note
+
+
+def finished(coroutine: Coroutine[Any, Any, object]) -> object:
+    """What a coroutine returns that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waits")
+
+
+# -- an index --------------------------------------------------------------------------------------
+
+
+@grows("MessageIndex.from_messages")
+def from_messages(n: int) -> Callable[[], object]:
+    history = agent(n)
+    return lambda: cc.MessageIndex.from_messages(history, counter=len)
+
+
+@grows("MessageIndex.from_messages")
+def from_messages_of_many_pins(n: int) -> Callable[[], object]:
+    history = agent(n)
+    return lambda: cc.MessageIndex.from_messages(history, counter=len, pinned=history[::2])
+
+
+@grows("MessageIndex.extend")
+def extend(n: int) -> Callable[[], object]:
+    index, history = index_of(agent(1)), agent(n)
+    return lambda: index.extend(history)
+
+
+@grows("MessageIndex.update")
+def update(n: int) -> Callable[[], object]:
+    history = agent(n)
+    index = index_of(history)
+    index.total(cc.tokens)
+    return lambda: index.update([*history, user("more")])
+
+
+@grows("MessageIndex.update")
+def update_where_the_past_changed(n: int) -> Callable[[], object]:
+    history = agent(n)
+    index = index_of(history)
+    index.total(cc.tokens)
+    return lambda: index.update([user("another"), *history[1:]])
+
+
+@grows("MessageIndex.refresh")
+def refresh(n: int) -> Callable[[], object]:
+    history = agent(n)
+    index = index_of(history)
+    index.total(cc.tokens)
+    for message in history[::3]:
+        message["content"] = "another text"
+    return index.refresh
+
+
+@grows("MessageIndex.value", "MessageIndex.total", "MessageIndex.exceeds", "MessageIndex.tokens_of")
+def count(n: int) -> Callable[[], object]:
+    one, other, third = (index_of(agent(n)) for _ in range(3))
+    groups = other.groups
+    return lambda: (one.value(cc.tokens), [other.tokens_of(group) for group in groups], third.exceeds(cc.tokens, 10**9))
+
+
+@stays("MessageIndex.value", "MessageIndex.total", "MessageIndex.exceeds", "MessageIndex.known")
+def read_metrics(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    index.total(cc.tokens)
+    metrics = (cc.tokens, cc.messages, cc.groups, cc.turns, cc.tool_groups)
+    return lambda: [
+        (index.value(metric), index.total(metric), index.exceeds(metric, 3), index.known(metric)) for metric in metrics
+    ]
+
+
+@stays("MessageIndex.tokens_of", "MessageIndex.messages_of")
+def look_at_a_group(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    index.total(cc.tokens)
+    group = index.groups[n // 2]
+    return lambda: (index.tokens_of(group), index.messages_of(group))
+
+
+@grows("MessageIndex.messages_of")
+def messages_of_a_giant_group(n: int) -> Callable[[], object]:
+    index = index_of([user("task"), *step(*(f"c{i}" for i in range(n))), said()])
+    group = index.groups[1]
+    return lambda: index.messages_of(group)
+
+
+@grows(
+    "MessageIndex.groups",
+    "MessageIndex.included_messages",
+    "MessageIndex.included_positions",
+    "MessageIndex.problems",
+    "MessageIndex.snapshot",
+    "MessageIndex.table",
+)
+def look(n: int) -> Callable[[], object]:
+    index = index_of([message for i in range(n) for message in (*step(f"c{i}"), result(f"orphan {i}"))])
+    index.exclude(index.groups[0], "by hand")
+    return lambda: (
+        index.groups,
+        index.problems,
+        index.snapshot(),
+        index.table(),
+        index.included_messages(),
+        index.included_positions(),
+    )
+
+
+@stays("MessageIndex.exclude", "MessageIndex.include")
+def exclude_one(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    first = index.groups[1]
+
+    def work() -> None:
+        index.exclude(first, "by hand")
+        index.include(first)
+
+    return work
+
+
+@grows("MessageIndex.exclude", "MessageIndex.include_all")
+def exclude_all(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    free = index.groups[:-1]
+
+    def work() -> None:
+        for group in free:
+            index.exclude(group, "by hand")
+        index.include_all()
+
+    return work
+
+
+# -- strategies ------------------------------------------------------------------------------------
+
+
+class InPass(cc.CompactionStrategy):
+    """Looks at everything that a strategy may ask for, and lets turns leave."""
+
+    def compact_core(self, index: cc.MessageIndex) -> bool:
+        assert not self.reached(index)
+        assert len(self.candidates(index)) >= len(self.candidate_turns(index))
+        list(self.candidates(index))
+        return self.evict(index, self.candidate_turns(index), "own")
+
+
+STRATEGIES: list[cc.CompactionStrategy] = [
+    cc.TruncationStrategy(trigger=cc.tokens > 8, min_preserved_groups=1),
+    cc.TokenBudgetStrategy(8),
+    cc.ReducerStrategy(lambda messages: messages[-4:], cc.messages > 4),
+    InPass(trigger=cc.tokens > 8, min_preserved_groups=1),
+]
+
+
+@grows(
+    "CompactionStrategy.compact",
+    "CompactionStrategy.compact_core",
+    "CompactionStrategy.candidates",
+    "CompactionStrategy.candidate_turns",
+    "CompactionStrategy.reached",
+    "CompactionStrategy.evict",
+)
+def compact(n: int) -> Callable[[], object]:
+    indexes = [index_of(agent(n)) for _ in STRATEGIES]
+    return lambda: [strategy.compact(one, hooks=()) for strategy, one in zip(STRATEGIES, indexes, strict=True)]
+
+
+@grows("CompactionStrategy.acompact")
+def acompact(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    return lambda: finished(STRATEGIES[0].acompact(index, hooks=()))
+
+
+@grows("CompactionStrategy.compact")
+def compact_what_declines(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    return lambda: cc.TruncationStrategy(trigger=cc.tokens > 10**9).compact(index, hooks=())
+
+
+@grows("CompactionStrategy.compact")
+def compact_in_a_floor_of_everything(n: int) -> Callable[[], object]:
+    index = index_of(agent(n))
+    strategy = cc.TruncationStrategy(trigger=cc.tokens > 8, min_preserved_messages=10**9)
+    return lambda: strategy.compact(index, hooks=())
+
+
+def report_of(n: int) -> cc.CompactionReport:
+    """Half of it excluded, the other half in the way, and a problem in each step."""
+    history = [message for i in range(n) for message in (*step(f"c{i}"), result(f"orphan {i}"))]
+    strategy = cc.TruncationStrategy(trigger=cc.tokens > 1, min_preserved_groups=n)
+    return strategy.compact(index_of(history), hooks=())
+
+
+@grows("CompactionReport.to_dict", "CompactionReport.metrics", "CompactionReport.overflow_text")
+def report(n: int) -> Callable[[], object]:
+    done = report_of(n)
+    assert min(len(done.excluded), len(done.blocked_by), len(done.problems)) >= n // 2
+    return lambda: (done.to_dict(), done.metrics(), done.overflow_text(), str(done), repr(done))
+
+
+@grows("instrumentation.emit", "instrumentation.log_report")
+def emit(n: int) -> Callable[[], object]:
+    done = report_of(n)
+    return lambda: instrumentation.emit(done, [instrumentation.log_report])
+
+
+# -- a reducer -------------------------------------------------------------------------------------
+
+
+def reducer_of(history: list[Any]) -> cc.ChatReducer:
+    reducer = cc.as_chat_reducer(cc.TokenBudgetStrategy(8), counter=characters_counter(), hooks=())
+    reducer(history)
+    return reducer
+
+
+@grows(
+    "ChatReducer.__call__",
+    "ChatReducer.reduce",
+    "ChatReducer.areduce",
+    "ChatReducer.reduce_with_report",
+    "ChatReducer.areduce_with_report",
+)
+def reduce(n: int) -> Callable[[], object]:
+    history = agent(n)
+    reducer = reducer_of(history[:2])
+    return lambda: (
+        reducer(history),
+        reducer.reduce([*history]),
+        reducer.reduce_with_report([*history, user("more")]),
+        finished(reducer.areduce([*history])),
+        finished(reducer.areduce_with_report([*history])),
+    )
+
+
+@grows("ChatReducer.reduce", "Repaired.in_callers_list")
+def reduce_and_repair(n: int) -> Callable[[], object]:
+    history = broken(n)
+    reducer = cc.as_chat_reducer(cc.TokenBudgetStrategy(8), counter=len, hooks=(), on_invalid="repair")
+    return lambda: reducer.reduce(history)
+
+
+# -- what is wrong, and its repair -----------------------------------------------------------------
+
+EVERY_RULE = FORMATS["openai_chat"].with_rules(
+    *(getattr(rules, name)() for name in rules.__all__ if name not in ("Rule", "Draft", "Seam", "Tie", "TieKind"))
+)
+
+
+def broken(n: int) -> list[Any]:
+    """A history that breaks every rule many times over."""
+    return [
+        message
+        for i in range(n)
+        for message in (
+            thought(f"{i}"),
+            call("again", f"lost{i}"),
+            result(f"nobody{i}"),
+            said(""),
+            {"role": "system", "content": f"rule {i}"},
+            result("again"),
+            result("again"),
+            user(f"task {i}"),
+            user(f"more {i}"),
+        )
+    ]
+
+
+@grows("repair", "Rule.repair")
+def repair(n: int) -> Callable[[], object]:
+    history = broken(n)
+    return lambda: cc.repair(history, format=EVERY_RULE, pending_turns=0)
+
+
+COVERED |= {
+    f"formats.rules.Draft.{name}" for name, value in vars(rules.Draft).items() if name[0] != "_" and callable(value)
+}
+
+
+@grows("Rule.check_message", "Rule.check_seam", "Rule.check_tie", "Rule.check_last")
+def check(n: int) -> Callable[[], object]:
+    history = broken(n)
+    return lambda: index_of(history, format=EVERY_RULE, validate=True).problems
+
+
+# -- predicates ------------------------------------------------------------------------------------
+
+
+@grows("all_of", "any_of", "Predicate.__call__", "Predicate.explain", "CompactionStrategy.effective_target")
+def predicates(n: int) -> Callable[[], object]:
+    index = index_of([user()])
+
+    def work() -> object:
+        parts = [cc.tokens > i for i in range(10**6, 10**6 + n)]
+        every, some = cc.all_of(*parts), cc.any_of(*parts)
+        target = cc.TruncationStrategy(trigger=some).effective_target
+        return every(index), some(index), every.explain(index), some.explain(index), repr(target), hash(every)
+
+    return work
+
+
+@grows("parse_predicate")
+def parse_predicate(n: int) -> Callable[[], object]:
+    text = " or ".join(f"(tokens > {i} and turns <= {i})" for i in range(n))
+    return lambda: cc.parse_predicate(text)
+
+
+# -- formats ---------------------------------------------------------------------------------------
+
+
+def texts(n: int, kind: str = "text") -> list[Any]:
+    return [{"type": kind, "text": f"text {i}"} for i in range(n)]
+
+
+def calls(n: int) -> list[Any]:
+    return [{"id": f"c{i}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in range(n)]
+
+
+def gemini_cli_calls(n: int) -> list[Any]:
+    return [{"id": f"c{i}", "name": "f", "args": {}, "status": "success", "result": []} for i in range(n)]
+
+
+WIDE: dict[str, Callable[[int], dict[str, Any]]] = {
+    "openai_chat": lambda n: {"role": "assistant", "content": texts(n), "tool_calls": calls(n)},
+    "mistral": lambda n: {"role": "assistant", "content": texts(n), "tool_calls": calls(n)},
+    "anthropic": lambda n: {
+        "role": "assistant",
+        "content": [*texts(n), *({"type": "tool_use", "id": f"c{i}", "name": "f", "input": {}} for i in range(n))],
+    },
+    "openai_responses": lambda n: {"type": "message", "role": "user", "content": texts(n, "input_text")},
+    "gemini": lambda n: {
+        "role": "model",
+        "parts": [part for i in range(n) for part in ({"text": f"{i}"}, {"functionCall": {"name": "f", "args": {}}})],
+    },
+    "bedrock_converse": lambda n: {
+        "role": "assistant",
+        "content": [
+            part
+            for i in range(n)
+            for part in ({"text": f"{i}"}, {"toolUse": {"toolUseId": f"c{i}", "name": "f", "input": {}}})
+        ],
+    },
+    "langchain": lambda n: {
+        "type": "ai",
+        "content": texts(n),
+        "tool_calls": [{"id": f"c{i}", "name": "f", "args": {}, "type": "tool_call"} for i in range(n)],
+    },
+    "pi_session": lambda n: {
+        "role": "assistant",
+        "content": [*texts(n), *({"type": "toolCall", "id": f"c{i}", "name": "f", "arguments": {}} for i in range(n))],
+    },
+    "gemini_cli": lambda n: {"type": "gemini", "content": "text", "toolCalls": gemini_cli_calls(n)},
+    "sharegpt": lambda n: {"from": "gpt", "value": " text" * n},
+}
+"""A message of many parts, in each format; ShareGPT has only texts."""
+
+
+def of_each_format(work: Callable[[Format, dict[str, Any]], object], names: str) -> None:
+    for name in WIDE:
+
+        def prepare(n: int, name: str = name) -> Callable[[], object]:
+            raw = WIDE[name](n)
+            return lambda: work(FORMATS[name], raw)
+
+        prepare.__name__ = f"{names.split()[0]}-{name}"
+        grows(*(f"Format.{each}" for each in names.split()))(prepare)
+
+
+def rewrite(format: Format, raw: dict[str, Any]) -> object:
+    parts = len(format.read(raw, 0).parts)
+    return (
+        format.without(raw, range(0, parts, 2)),
+        format.renamed(raw, parts - 1, "another"),
+        format.reordered(raw, range(parts)[::-1]),
+        format.joined(raw, raw),
+        format.saying(raw, "instead"),
+    )
+
+
+def view(format: Format, raw: dict[str, Any]) -> object:
+    """What is asked of our view of a message."""
+    read = format.read(raw, 0)
+    return [getattr(read, name) for name in MESSAGE]
+
+
+MESSAGE = [name for name, value in vars(formats.Message).items() if isinstance(value, property)]
+COVERED |= {f"formats.Message.{name}" for name in [*MESSAGE, "without_reasoning"]}
+
+of_each_format(lambda format, raw: (format.claims(raw), format.hints(raw), format.read(raw, 0)), "read claims hints")
+of_each_format(rewrite, "without renamed reordered joined saying")
+of_each_format(view, "read")
+
+
+@grows("formats.Message.without_reasoning")
+def without_reasoning(n: int) -> Callable[[], object]:
+    blocks = [{"type": "thinking", "thinking": f"{i}", "signature": "s"} for i in range(n)]
+    read = FORMATS["anthropic"].read({"role": "assistant", "content": [*blocks, *texts(n)]}, 0)
+    return lambda: (read.signed, read.without_reasoning)
+
+
+@grows("formats.detect")
+def detect(n: int) -> Callable[[], object]:
+    history = [user(), said()] * n
+    return lambda: formats.detect(history)
+
+
+SESSIONS = {
+    "list": lambda n: json.dumps(agent(n), indent=1),
+    "lines": lambda n: "\n".join(json.dumps(message) for message in agent(n)),
+    "object": lambda n: json.dumps({"model": "m", "messages": agent(n)}),
+}
+
+
+@grows("formats.read_session", "formats.Session.dump", "formats.Session.pieces", "formats.Session.beside")
+def read_session(n: int) -> Callable[[], object]:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / shape for shape in SESSIONS]
+        for path, text in zip(paths, SESSIONS.values(), strict=True):
+            path.write_text(text(n))
+        found = [formats.read_session(path) for path in paths]  # Loads the modules.
+    data = [(session, session.messages) for session in found]
+    return lambda: [(one.dump(raws), "".join(one.pieces(raws)), one.beside) for one, raws in data]
+
+
+# -- counters --------------------------------------------------------------------------------------
+
+
+def two_words() -> Tokenizer:
+    model: Any = models.WordLevel({"text": 0, "?": 1}, unk_token="?")  # noqa: S106
+    return Tokenizer(model)
+
+
+@grows(
+    "counters.CountCache.count_many",
+    "counters.bounds_of",
+    "counters.byte_bounds",
+    "EstimateCounter.count_many",
+    "FunctionCounter.count_many",
+    "TokenizerCounter.count_many",
+    "TokenizerCounter.bounds",
+    "testing.RecordingCounter.count_many",
+)
+def count_texts(n: int) -> Callable[[], object]:
+    every: list[cc.Counter]
+    every = [cc.EstimateCounter(), cc.FunctionCounter(len), cc.TokenizerCounter(two_words()), RecordingCounter()]
+    texts = [f"text {i} of many" for i in range(n)]
+
+    def work() -> object:
+        caches = [counters.CountCache(counter, 8 * n) for counter in every]
+        bounds = [counters.bounds_of(counter) for counter in every]
+        told = [bound(text) for bound in (*bounds, counters.byte_bounds) if bound for text in texts]
+        return told, [cache.count_many(texts) for cache in caches], [cache.count_many(texts) for cache in caches]
+
+    return work
+
+
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
+@grows("EstimateCounter.count_many")
+def estimate_a_text(n: int) -> Callable[[], object]:
+    kinds = cycle(["word", "Ünïcode", "漢字", "0x1f", "{}", "   ", "aGVsbG8=", "\n"])
+    # No word is in two texts: a counter may remember words.
+    words = (str(1000 * i + n).translate(_LETTERS) for i in range(n))
+    text = " ".join(f"{next(kinds)} {word}" for word in words)
+    return lambda: cc.EstimateCounter().count_many([text, text * 2])
+
+
+# -- all of them -----------------------------------------------------------------------------------
+
+EXEMPT = {
+    "the protocol: nothing runs": ["Counter.name", "Counter.exact", "Counter.count_many"],
+    "one value, of what it was made of": [
+        "Effect.__call__",
+        "EstimateCounter.exact",
+        "EstimateCounter.name",
+        "FunctionCounter.name",
+        "TokenizerCounter.exact",
+        "TokenizerCounter.name",
+        "CompactionReport.event",
+        "CompactionStrategy.floor",
+        "MessageGroup.newest",
+        "MessageIndex.counter",
+        "MessageIndex.format",
+        "counters.CountCache.asked",
+        "counters.CountCache.counter",
+        "formats.rules.Tie.position",
+        "testing.RecordingCounter.exact",
+        "testing.RecordingCounter.name",
+        "triggers.Comparison.lower",
+        "triggers.Comparison.upper",
+        "triggers.FunctionPredicate.name",
+    ],
+    "makes one value of a few arguments": [
+        "as_chat_reducer",
+        "counters.framing_of",
+        "counters.resolve_counter",
+        "formats.resolve_format",
+        "fraction_of_window",
+        "groups_exceed",
+        "has_tool_calls",
+        "instrumentation.check_hooks",
+        "messages_exceed",
+        "predicate",
+        "testing.characters_counter",
+        "testing.histories",
+        "tokens_below",
+        "tokens_exceed",
+        "tool_groups_exceed",
+        "turns_exceed",
+    ],
+    "a format has a handful of rules": ["Format.with_rules", "Format.without_rules"],
+    "reads a vocabulary": ["TokenizerCounter.from_file"],
+    "by the size of one image, recording or document; see tests/test_media_headers.py": ["MediaCosts.cost"],
+}
+
+
+def operations_of(prefix: str, names: list[str], module: Any) -> Iterator[str]:
+    """The functions of a module, and the methods and properties of its classes, by the class that names them first."""
+    for name in names:
+        found = getattr(module, name)
+        if inspect.isfunction(found):
+            yield prefix + name
+        elif inspect.isclass(found):
+            for member, value in inspect.getmembers_static(found):
+                if member.startswith("_") and member != "__call__":
+                    continue
+                if isinstance(value, property | classmethod | staticmethod) or inspect.isfunction(value):
+                    first = [cls for cls in found.__mro__ if member in vars(cls)][-1]
+                    yield f"{prefix if first is found and first not in ROOTS else ''}{first.__name__}.{member}"
+
+
+ROOTS = (Format, rules.Rule, cc.CompactionStrategy, cc.Predicate, cc.MediaCosts)
+MODULES = {
+    "": cc,
+    "counters.": counters,
+    "formats.": formats,
+    "formats.rules.": rules,
+    "instrumentation.": instrumentation,
+    "testing.": testing,
+    "triggers.": triggers,
+}
+
+
+def public_operations() -> set[str]:
+    seen = set(cc.__all__)
+    found = set(operations_of("", cc.__all__, cc))
+    for prefix, module in MODULES.items():
+        new = [name for name in module.__all__ if name not in seen]
+        found |= set(operations_of(prefix, new, module))
+    return found
+
+
+def test_every_public_operation_is_here() -> None:
+    """A new one is covered by a case, or there is a reason why it needs none."""
+    exempt = {name for names in EXEMPT.values() for name in names}
+    assert public_operations() - COVERED - exempt == set()
+    assert (COVERED | exempt) - public_operations() == set()
+    assert COVERED & exempt == set()
+
+
+def test_every_format_has_a_wide_message() -> None:
+    """With parts in proportion, but where the format has a text and nothing else."""
+    assert set(WIDE) == set(FORMATS)
+    for name, wide in WIDE.items():
+        assert len(FORMATS[name].read(wide(9), 0).parts) >= (1 if name == "sharegpt" else 9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_work_grows_as_the_size_does(name: str) -> None:
+    """K13: eight times as much is eight times the work."""
+    assert growth(CASES[name]) < MOST
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_work_is_the_same_at_any_size(name: str) -> None:
+    """K13: reading a metric is O(1), and so is what concerns one group."""
+    assert growth(CONSTANT[name]) <= 1
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+MEMORY_SIZE = 64
+MOST_MEMORY = 10.0
+
+
+def peak(work: Callable[[], object]) -> int:
+    """The most memory that some work holds at once beyond what was there before, what it returns included."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        kept = work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        del kept
+        tracemalloc.stop()
+
+
+def memory_growth(prepare: Prepare) -> float:
+    """How much more memory is held at eight times the size."""
+    prepare(MEMORY_SIZE)()  # What is made once, such as a module that loads late, is made here.
+    small, large = prepare(MEMORY_SIZE), prepare(8 * MEMORY_SIZE)
+    return peak(large) / peak(small)
+
+
+@pytest.mark.parametrize("name", [*CASES, *CONSTANT])
+def test_memory_grows_as_the_size_does(name: str) -> None:
+    """K13: eight times as much is eight times the memory at most."""
+    assert memory_growth((CASES | CONSTANT)[name]) < MOST_MEMORY
