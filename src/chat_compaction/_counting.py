@@ -76,14 +76,20 @@ class Counting:
     def exceeds(self, limit: int) -> bool:
         """Whether more than so many tokens are included; counts no more than decides it."""
         included = self.included
-        while included.least <= limit and included.uncounted and not self._bounded_by(limit):
+        if included.least <= limit and included.uncounted:
+            self._bound()
+        while included.least <= limit and included.uncounted and not self._at_most(limit):
             self._count(self._newest(limit - included.least))
         return included.least > limit
 
-    def _bounded_by(self, limit: int) -> bool:
+    def _at_most(self, limit: int) -> bool:
         """Whether upper bounds say that no more than so many tokens are included."""
+        return self._bounds is not None and self.included.most <= limit
+
+    def _bound(self) -> None:
+        """Ask for bounds of what has none, if the counter knows any."""
         if self._bounds is None:
-            return False
+            return
         for position in self._unbounded:
             message = self.outgoing.message(position)
             flat = self.settings.flat(message, self.format)
@@ -91,7 +97,6 @@ class Counting:
             least, most = (flat + sum(column) for column in zip(*bounds, strict=True)) if bounds else (flat, flat)
             self._learn(position, Known(least, most, 1))
         self._unbounded.clear()
-        return self.included.most <= limit
 
     def _newest(self, tokens: int) -> Iterator[int]:
         """The newest included messages that are not counted yet, enough to hold so many tokens more, likely."""
