@@ -62,9 +62,9 @@ def turns_that_may_leave(ledger: Ledger, protected: Mapping[int, str], *, preser
     }
     by_turn: dict[int, list[Bundle]] = {}
     for bundle in ledger.free(protected):
-        if bundle.turn not in stuck:
-            by_turn.setdefault(bundle.turn, []).append(bundle)
-    turns = sorted(by_turn.values(), key=lambda bundles: bundles[-1].newest)
+        by_turn.setdefault(bundle.turn, []).append(bundle)
+    turns = [bundles for turn, bundles in by_turn.items() if turn not in stuck]
+    turns.sort(key=lambda bundles: bundles[-1].positions[-1])
     return [Candidates(ledger, bundles) for bundles in turns]
 
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 import enum
 from bisect import insort
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
 from ._messages import ASSISTANT, SYSTEM, USER, Message, Role, Tie
 from ._pairing import Pairing
+
+if TYPE_CHECKING:
+    from ._report import Exclusion
 
 
 class GroupKind(enum.Enum):
@@ -72,6 +76,8 @@ class Bundle:
     most: int = 0
     """At most so many, where upper bounds of what is not counted were asked for."""
     uncounted: int = 0
+    told: Exclusion | None = None
+    """How a report told last that the group left: it is told so again as long as it is true."""
 
     @property
     def tokens(self) -> int | None:

@@ -8,7 +8,7 @@ disagree.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from ._outgoing import Outgoing
 from ._problems import Problem
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
-from ._totals import UNKNOWN, Known, Totals
+from ._totals import SYSTEM, UNKNOWN, Known, Totals
 from .formats import Format
 
 
@@ -98,15 +98,13 @@ class Ledger:
         position = len(self.views)
         joined, ties = self.grouping.place(view)
         out = [bundle for bundle in joined if bundle.excluded] if joined else ()
-        gone, held, must_stay, reason = [], False, pinned, None
-        if out:
-            gone = [place for bundle in out for place in bundle.positions]
-            held = any(bundle.held for bundle in out)
-            must_stay = pinned or view.speaks_for_user
-            reason = None if must_stay or len(out) < len(joined) else out[0].excluded
+        gone = [place for bundle in out for place in bundle.positions] if out else []
+        held = bool(out) and any(bundle.held for bundle in out)
+        must_stay = pinned or (bool(out) and view.speaks_for_user)
+        reason = out[0].excluded if out and len(out) == len(joined) and not must_stay else None
         # Nearly always a group begins, or gets longer and nothing else.
         was = joined[0].kind if joined else None
-        plain = not joined or (len(joined) == 1 and not (out or pinned) and was is not GroupKind.SYSTEM)
+        plain = not joined or (len(joined) == 1 and not (out or pinned) and was is not SYSTEM)
         if not plain:
             for old in joined:
                 self._total(old, -1)
@@ -115,12 +113,7 @@ class Ledger:
         bundle.excluded, bundle.included = reason, reason is None
         self.views.append(view)
         self.pins.append(pinned)
-        if pinned or bundle.kind is GroupKind.SYSTEM:
-            self._standing.append(position)
-        elif view.speaks_for_user:
-            self._speaking.append(position)
-        if view.signed:
-            self._signed.append(position)
+        self._note_places(position, view, bundle)
         self.counting.append(bundle, known)
         if plain:
             self.all.append(bundle, known, was)
@@ -131,13 +124,27 @@ class Ledger:
         misplaced = self.cuts.append(stays=reason is None)
         if misplaced:
             self.judge.note(misplaced)
-        if gone and reason is None:
+        if gone or self.included.groups < self.all.groups:
+            self._fill_behind(bundle, gone, held, must_stay)
+
+    def _note_places(self, position: int, view: Message, bundle: Bundle) -> None:
+        """Note where something stands that is looked for."""
+        if self.pins[position] or bundle.kind is SYSTEM:
+            self._standing.append(position)
+        elif view.speaks_for_user:
+            self._speaking.append(position)
+        if view.signed:
+            self._signed.append(position)
+
+    def _fill_behind(self, bundle: Bundle, gone: Sequence[int], held: bool, must_stay: bool) -> None:
+        """See to the gaps when a message came behind them, and to groups that it brought back (``gone``)."""
+        if gone and bundle.excluded is None:
             self._rejoined(bundle, must_stay)
             self._fill(self.cuts.set_staying(gone, True))
         if held:
             self._hold(*self.cuts.refill_all())
         elif self.cuts.book.seams and self.included.groups < self.all.groups:
-            self._fill({position})
+            self._fill({len(self.views) - 1})
 
     def _rejoined(self, bundle: Bundle, must_stay: bool) -> None:
         what = "is pinned, or has words of the user," if must_stay else "answers a call of an included group, too,"
@@ -171,12 +178,22 @@ class Ledger:
         for bundle in moved:
             bundle.excluded, bundle.held, bundle.included = reason, False, reason is None
         if not few:
-            self.included.recount(bundle for bundle in self.grouping.bundles.values() if bundle.included)
+            self._total_anew()
         elif reason is None:
             self.included.add(moved)
         positions = [position for bundle in moved for position in bundle.positions]
         self._fill(self.cuts.set_staying(positions, reason is None))
         self._moved(moved)
+
+    def _total_anew(self) -> None:
+        """Total what is in by the shorter way: one by one, or all without what is out."""
+        inside = [bundle for bundle in self.grouping.bundles.values() if bundle.included]
+        if 2 * len(inside) < self.all.groups:
+            self.included.become(Totals())
+            self.included.add(inside)
+        else:
+            self.included.become(self.all)
+            self.included.add([bundle for bundle in self.grouping.bundles.values() if not bundle.included], -1)
 
     def _log(self, bundles: Iterable[Bundle]) -> None:
         """Remember in a compaction how groups stood before their first change."""

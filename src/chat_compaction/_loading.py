@@ -22,18 +22,22 @@ def lazy(package: str, homes: Mapping[str, Collection[str]]) -> Callable[[str], 
     def load(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        import_module(home_of[name])
-        here = sys.modules[package]
-        for other, home in home_of.items():
-            found = vars(sys.modules[home]) if home in sys.modules else {}
-            if other in found:  # Not where another thread is loading the module.
-                value = found[other]
-                if hasattr(value, "__qualname__") and "._" in value.__module__:
-                    value.__module__ = package
-                setattr(here, other, value)
-        return getattr(here, name)
+        value = getattr(import_module(home_of[name]), name)
+        loaded = {other: vars(sys.modules[home]) for other, home in home_of.items() if home in sys.modules}
+        # Another thread may be just loading a module: then what it holds so far is taken.
+        for other, found in loaded.items():
+            if other in found:
+                _publish(package, other, found[other])
+        _publish(package, name, value)
+        return value
 
     return load
+
+
+def _publish(package: str, name: str, value: Any) -> None:
+    if hasattr(value, "__qualname__") and "._" in value.__module__:
+        value.__module__ = package
+    setattr(sys.modules[package], name, value)
 
 
 class LazyMapping(Mapping[str, _V]):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-# One of these is made for every message, part and result. To freeze a value takes attrs three quarters of the time
-# that it takes to make it; so only the type checker refuses to change one.
+# To freeze a value takes attrs three quarters of the time that it takes to make it. What is made while messages are
+# grouped is seen by rules alone, so there only a type checker refuses to change it.
 if TYPE_CHECKING:
-    from attrs import frozen
+    from attrs import frozen as value
 else:
-    frozen = partial(attrs.define, unsafe_hash=True)
+    value = partial(attrs.define, unsafe_hash=True)
 
 
 class Role(enum.Enum):
@@ -61,7 +61,7 @@ class PartKind(enum.Enum):
 TEXT, REASONING, TOOL_CALL, TOOL_RESULT, MEDIA, REFERENCE, OPAQUE = PartKind
 
 
-@frozen
+@attrs.frozen
 class Media:
     """Something that has no text to count, and is counted by a rule of its own (rule C1).
 
@@ -78,7 +78,7 @@ class Media:
     detail: str = ""
 
 
-@frozen
+@attrs.frozen
 class Part:
     """A piece of a message.
 
@@ -96,7 +96,7 @@ class Part:
     signed: bool = False
 
 
-@frozen
+@attrs.frozen
 class Message:
     """One message as we see it: its role, its parts and the speaker's ``name``."""
 
@@ -156,14 +156,14 @@ class Message:
     @property
     def signed(self) -> bool:
         """Some reasoning in here is bound to what stands before it."""
-        return any(p.signed for p in self.parts)
+        return self.kinds & REASONING.bit != 0 and any(p.signed for p in self.parts)
 
     def without_reasoning(self) -> Message:
         """The same message without any reasoning."""
         return attrs.evolve(self, parts=tuple([p for p in self.parts if p.kind is not REASONING]))
 
 
-@frozen
+@value
 class Seam:
     """A message and what stands right before it; None where nothing does.
 
@@ -195,7 +195,7 @@ class TieKind(enum.Enum):
 ANSWER, SECOND, ORPHAN, OPEN, REPEATED = TieKind
 
 
-@frozen
+@value
 class Tie:
     """A result and its call, by their positions, or one of them alone.
 

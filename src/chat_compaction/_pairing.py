@@ -5,7 +5,7 @@ By id and occurrence, at any distance; where a call or its result has no id, by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import attrs
 
@@ -72,16 +72,22 @@ class Pairing:
     _speaker: Role | None = attrs.field(init=False, default=None)
     """Who speaks in the newest message; a tool speaks for the user."""
 
-    def take(self, message: Message) -> Sequence[Tie]:
+    def take(self, message: Message) -> list[Tie]:
         """Tie the results of the next message to their calls; also what is odd about its calls and results.
 
         A result belongs to the newest earlier call of its id that is still open, be it in the same
         message; else to the newest call of its id, as a second result.
         """
         self._count(message)
-        ties: Sequence[Tie] = ()
+        ties: list[Tie] = []
         if message.kinds & _PAIRED:
-            ties = [tie for number, part in enumerate(message.parts) if (tie := self._tie(number, part)) is not None]
+            for number, part in enumerate(message.parts):
+                if part.kind is TOOL_RESULT:
+                    ties.append(self._tie_result(number, part))
+                elif part.kind is TOOL_CALL or part.kind is REFERENCE:
+                    repeated = self._note_call(number, part)
+                    if repeated is not None:
+                        ties.append(repeated)
         self.length += 1
         return ties
 
@@ -105,14 +111,8 @@ class Pairing:
             self._changes += 1
             self._speaker = speaker
 
-    def _tie(self, number: int, part: Part) -> Tie | None:
-        if part.kind is TOOL_RESULT:
-            return self._tie_result(number, part)
-        if part.kind is TOOL_CALL or part.kind is REFERENCE:
-            return self._note_call(number, part)
-        return None
-
     def _note_call(self, number: int, part: Part) -> Tie | None:
+        """Wait for the result of a call; gives what is odd about its id."""
         call_id, reference = part.call_id, part.kind is REFERENCE
         now = self._quiet, self._said, self._changes, self._speaker
         call = Call(self.length, number, call_id, part.name, reference, *now)

@@ -55,7 +55,7 @@ class Reader:
 
     def views(self, messages: Sequence[Any], start: int = 0) -> list[Message]:
         """Our views of messages."""
-        return self._each(messages, start, self._view, "read")
+        return self._each(messages, start, self.format.read, "read")
 
     def pinned(self, messages: Sequence[Any], start: int = 0) -> list[bool]:
         """Which of these messages are pinned."""
@@ -63,16 +63,13 @@ class Reader:
             return [False] * len(messages)
         return self._each(messages, start, lambda message, _: self.pins(message), "asked whether it is pinned")
 
-    def _view(self, message: Any, position: int) -> Message:
-        if not is_object(message):
-            raise MessageError(position, f" must be an object with a role, got {shown(message)}")
-        return self.format.read(message, position)
-
     def _each(self, messages: Sequence[Any], start: int, ask: Callable[[Any, int], _T], asked: str) -> list[_T]:
         """What each message gives, or an error that names the position of the one that failed."""
         position, given = start, list[_T]()
         try:
             for position, message in enumerate(messages, start):
+                if not is_object(message):
+                    raise MessageError(position, f" must be an object with a role, got {shown(message)}")
                 given.append(ask(message, position))
         except MessageError:
             raise

@@ -134,17 +134,15 @@ _least, _uncounted = attrgetter("least"), attrgetter("uncounted")
 
 def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tuple[Exclusion, ...]:
     """Groups with the reason for which each is out, or was before."""
-    return tuple(
-        [
-            Exclusion(
-                tuple(bundle.positions),
-                bundle.kind,
-                bundle.excluded or before[bundle].excluded or "",
-                None if bundle.uncounted else bundle.least,
-            )
-            for bundle in bundles
-        ]
-    )
+    return tuple([_exclusion(bundle, bundle.excluded or before[bundle].excluded or "") for bundle in bundles])
+
+
+def _exclusion(bundle: Bundle, reason: str) -> Exclusion:
+    tokens, told = bundle.tokens, bundle.told
+    if told is None or told.reason != reason or told.tokens != tokens or len(told.positions) != len(bundle.positions):
+        # A reducer tells at each call of a growing list what left: mostly the same.
+        bundle.told = told = Exclusion(tuple(bundle.positions), bundle.kind, reason, tokens)
+    return told
 
 
 def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:

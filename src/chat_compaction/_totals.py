@@ -66,18 +66,19 @@ class Totals:
             if not self.by_turn[turn]:
                 del self.by_turn[turn]
 
-    def recount(self, bundles: Iterable[Bundle]) -> None:
-        """Make these the totals over just these bundles."""
-        self.groups = self.messages = self.tool_groups = self.least = self.most = self.uncounted = 0
-        self.by_turn.clear()
-        self.add(bundles)
+    def become(self, totals: Totals) -> None:
+        """Take the values of other totals."""
+        self.groups, self.messages, self.tool_groups = totals.groups, totals.messages, totals.tool_groups
+        self.least, self.most, self.uncounted = totals.least, totals.most, totals.uncounted
+        self.by_turn = totals.by_turn.copy()
 
     def append(self, bundle: Bundle, known: Known, was: GroupKind | None) -> None:
         """A message more in a bundle that was of this kind, and is else what it was; None for a new one."""
+        least, most, uncounted = known
         self.messages += 1
-        self.least += known.least
-        self.most += known.most
-        self.uncounted += known.uncounted
+        self.least += least
+        self.most += most
+        self.uncounted += uncounted
         if was is None:
             self.groups += 1
             if bundle.kind is TOOL_CALL:
