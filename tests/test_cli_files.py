@@ -3,13 +3,15 @@
 import os
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chat_compaction import SessionError
 from chat_compaction.cli._click import Failure
-from chat_compaction.cli._files import check_output, same_file, write_outputs
+from chat_compaction.cli._files import check_output, same_file, write_outputs, writing
 
 
 def test_files_are_written(tmp_path: Path) -> None:
@@ -169,3 +171,48 @@ def test_files_are_the_same_by_any_name(tmp_path: Path) -> None:
         assert same_file(str(other), "-", stream.fileno())
     assert not same_file(os.devnull, os.devnull, 0)
     assert not same_file(str(file), "a\0b", 0)
+
+
+def test_a_text_may_come_in_pieces(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """It is never held as a whole; standard output gets nothing of one that cannot be made to its end."""
+    write_outputs([(str(tmp_path / "out"), lambda: iter(["é", "\n"]))])
+    assert (tmp_path / "out").read_bytes() == b"\xc3\xa9\n"
+
+    def breaks() -> Iterator[str]:
+        yield "half"
+        raise SessionError("no more")
+
+    for name in ("-", str(tmp_path / "out")):
+        with pytest.raises(SessionError, match="no more"):
+            write_outputs([(name, breaks), (str(tmp_path / "report"), "report")])
+    assert capfdbinary.readouterr().out == b""
+    assert (tmp_path / "out").read_bytes() == b"\xc3\xa9\n"
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_lines_are_put_in_place_at_the_end(tmp_path: Path) -> None:
+    """A report that grows line by line replaces the old one when it is whole, with its permissions, or not at all."""
+    path = tmp_path / "report.jsonl"
+    path.write_text("before")
+    path.chmod(0o640)
+
+    def interrupted() -> None:
+        with writing(str(path)) as write:
+            write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "before"
+    with writing(str(path)) as write:
+        write("one\n")
+        write("\ud800\n")
+        assert path.read_text() == "before"
+    assert path.read_text() == "one\n\\ud800\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    with (
+        pytest.raises(Failure, match=r"gone/report\.jsonl: no such file"),
+        writing(str(tmp_path / "gone/report.jsonl")),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == [path]

@@ -113,6 +113,7 @@ def test_the_largest_session_with_a_vocabulary(tmp_path: Path) -> None:
     assert written["counter"] == "tokenizers:o200k_base"
     assert written["counter_exact"]
     assert written["messages_before"] == 957
-    assert written["tokens_before"] > 300_000
+    assert not written["tokens_exact"]
+    assert written["tokens_before"] > 100_000
     assert written["tokens_after"] <= 50_000
     assert 0 < len(json.loads(output.read_text())) < 957

@@ -12,6 +12,7 @@ from ._loading import lazy as _lazy
 
 if TYPE_CHECKING:
     from . import counters, formats, instrumentation, testing, triggers
+    from ._batch import SessionResult, compact_sessions
     from ._conversation import IndexUpdate
     from ._effects import Effect
     from ._errors import (
@@ -102,6 +103,7 @@ __all__ = [
     "Repair",
     "Repaired",
     "SessionError",
+    "SessionResult",
     "StrategyError",
     "TokenBudgetStrategy",
     "TokenizerCounter",
@@ -110,6 +112,7 @@ __all__ = [
     "always",
     "any_of",
     "as_chat_reducer",
+    "compact_sessions",
     "counters",
     "formats",
     "fraction_of_window",
@@ -136,6 +139,7 @@ __all__ = [
 
 # The imports above once more, for the interpreter: it loads a module when one of its names is first used.
 _HOMES = {
+    "_batch": ("SessionResult", "compact_sessions"),
     "_conversation": ("IndexUpdate",),
     "_effects": ("Effect",),
     "_errors": (

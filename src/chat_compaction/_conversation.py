@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import zip_longest
 from operator import is_
 from typing import Any
 
@@ -96,10 +95,7 @@ class Conversation:
         """See :meth:`MessageIndex.refresh`."""
         self.ledger.refuse_in_pass("refreshed")
         edited, pins = self._edited(), self.reader.pinned(self.raw)
-        if edited or pins != self.ledger.pins:
-            differ = self._read_anew(edited, pins)
-        else:
-            differ = ()
+        differ = self._read_anew(edited, pins) if edited or pins != self.ledger.pins else ()
         if self._outlines or self._fresh_from:  # Of a list that is read for one call only, nobody asks again.
             for position in edited:
                 if position < len(self._outlines):
@@ -195,10 +191,11 @@ class Conversation:
         old, new = self.ledger, Ledger(self.settings, format)
         # Without reasoning a message counts less; whether it is sent so is to be seen anew.
         told = old.counting.known[:known] if format is old.format else []
-        told = [
-            UNKNOWN if old.outgoing.lost_reasoning(place) or was.uncounted else was for place, was in enumerate(told)
+        counted = [
+            UNKNOWN if was.uncounted or old.outgoing.lost_reasoning(place) else was for place, was in enumerate(told)
         ]
-        for view, pin, was in zip_longest(views, pins, told, fillvalue=UNKNOWN):
+        counted += [UNKNOWN] * (len(views) - len(counted))
+        for view, pin, was in zip(views, pins, counted, strict=True):
             new.append(view, pinned=pin, known=was)
         for bundle in old.grouping.bundles.values():
             same = new.grouping.bundles.get(bundle.first)

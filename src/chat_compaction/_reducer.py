@@ -5,56 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
-from ._errors import ContextOverflowError, InvalidHistoryError
+from ._errors import ContextOverflowError
 from ._index import MessageIndex
 from ._reader import checked_list
-from ._repair import Repaired, repair_read
 from ._report import CompactionReport
 from ._settings import BoundReasoning, IndexSettings
 from ._strategy import ON_OVERFLOW, CompactionStrategy, OnOverflow
 from ._text import shown
 from ._validators import check_choice
+from ._work import ON_INVALID, OnInvalid, Work
 from .counters import Counter, MediaCosts
 from .formats import Format
-from .instrumentation import Hook, check_hooks, emit
+from .instrumentation import Hook, check_hooks
 
-OnInvalid = Literal["keep", "repair", "raise"]
-_ON_INVALID = ("keep", "repair", "raise")
 _MOST_INDEXES = 8
-
-
-@attrs.frozen
-class _Work:
-    """What a call works on: an index of the history, or of what a repair made of it."""
-
-    index: MessageIndex
-    repaired: Repaired | None = None
-
-    def told(self, report: CompactionReport) -> CompactionReport:
-        """The report in positions of the caller's list."""
-        return report if self.repaired is None else self.repaired.in_callers_list(report)
-
-    def hooks(self, hooks: Sequence[Hook] | None) -> Sequence[Hook] | None:
-        """The hooks, which get that report, too."""
-        if self.repaired is None or hooks == ():
-            return hooks
-        return (lambda report: emit(self.told(report), hooks),)
-
-
-def _repaired(index: MessageIndex) -> _Work:
-    ledger, settings = index._ledger, attrs.evolve(index._settings, format=index.format)
-    repaired = repair_read(index._conversation.raw, ledger.views, ledger.pins, index.format, settings)
-    # A copy of a pinned message is pinned, too.
-    pinned = [raw for raw, is_pinned in zip(repaired.messages, repaired.pinned, strict=True) if is_pinned]
-    settings = attrs.evolve(settings, pins=pinned)
-    mended = MessageIndex(repaired.messages, settings)
-    mended._ledger.repaired_from = repaired.first_changed
-    mended._ledger.see_changes()
-    return _Work(mended, repaired)
 
 
 @attrs.define(eq=False)
@@ -107,13 +75,13 @@ class ChatReducer:
             )
             return self._result(work, report)
 
-    def _result(self, work: _Work, report: CompactionReport) -> tuple[list[Any], CompactionReport]:
+    def _result(self, work: Work, report: CompactionReport) -> tuple[list[Any], CompactionReport]:
         report = work.told(report)
         self.last_report = report
         return work.index.included_messages(), report
 
     @contextmanager
-    def _work(self, history: Sequence[Any]) -> Iterator[_Work]:
+    def _work(self, history: Sequence[Any]) -> Iterator[Work]:
         """An index of the history that nobody else has meanwhile, with everything included."""
         checked_list(history, "history")
         index = self._taken(history)
@@ -123,9 +91,7 @@ class ChatReducer:
             index.include_all()
             index.update(history)
         index._conversation.undisturbed = True
-        if self.on_invalid == "raise" and index.problems:
-            raise InvalidHistoryError(index.problems)
-        work = _repaired(index) if self.on_invalid == "repair" and index.problems else _Work(index)
+        work = Work.on(index, self.on_invalid)
         try:
             yield work
         except ContextOverflowError as overflow:
@@ -177,7 +143,7 @@ def as_chat_reducer(
     """
     if not isinstance(strategy, CompactionStrategy):
         raise TypeError(f"strategy must be a CompactionStrategy, got {shown(strategy)}")
-    check_choice("on_invalid", on_invalid, _ON_INVALID)
+    check_choice("on_invalid", on_invalid, ON_INVALID)
     check_choice("on_overflow", on_overflow, ON_OVERFLOW)
     check_hooks(hooks)
     settings = IndexSettings(counter, format, pinned, reserved, pending_turns, media_costs, validate, bound_reasoning)

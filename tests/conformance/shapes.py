@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import chat_compaction as cc
-from chat_compaction._reducer import OnInvalid
+from chat_compaction._work import OnInvalid
 from chat_compaction.counters import Counter
 from chat_compaction.triggers import AllOf, Comparison
 from tests.conformance import oracle

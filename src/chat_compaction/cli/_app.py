@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from ._check import check
+from .._loading import LazyMapping
 from ._click import CONTEXT, App, tell
-from ._compact import compact
-from ._inspect import inspect
 
 
-@click.group(cls=App, context_settings=CONTEXT, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...")
+def _command(name: str) -> click.Command:
+    """The command of a name; ``--version`` needs none of them, so that each stands in a module that loads late."""
+    command: click.Command = getattr(import_module(f"._{name}", __package__), name)
+    return command
+
+
+COMMANDS = LazyMapping(("compact", "inspect", "check"), _command)
+
+
+@click.group(
+    cls=App,
+    commands=COMMANDS,
+    context_settings=CONTEXT,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+)
 @click.version_option(package_name="chat-compaction", message="%(prog)s %(version)s")
 @click.pass_context
 def app(ctx: click.Context) -> None:
@@ -23,7 +38,3 @@ def app(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         tell(ctx.get_help())
         ctx.exit(2)
-
-
-for _command in (compact, inspect, check):
-    app.add_command(_command)

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 from click.exceptions import Exit
 
 from .._errors import CompactionError
-from .._predicate_parser import parse_predicate
-from .._predicates import Predicate
+
+if TYPE_CHECKING:
+    from .._predicates import Predicate
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _COLUMN = 22
@@ -162,6 +163,9 @@ class PredicateText(click.ParamType):  # type: ignore[type-arg]  # generic from 
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Predicate:
         """The predicate, or click's error."""
+        from .._predicate_parser import parse_predicate
+        from .._predicates import Predicate
+
         try:
             return value if isinstance(value, Predicate) else parse_predicate(value)
         except ValueError as error:

@@ -3,34 +3,67 @@
 from __future__ import annotations
 
 import json
+from glob import has_magic
+from pathlib import Path
 from typing import Any
 
 import click
 
-from .._errors import ContextOverflowError
+from .._errors import ContextOverflowError, InvalidHistoryError
 from .._report import CompactionReport
+from .._strategy import CompactionStrategy
+from .._work import Work
 from ..formats._sessions import Session
-from ._click import CONTEXT, Command, Overflow, for_people, option, tell, usage_error
-from ._files import check_output, read_session, refuse_agents_own, same_file, shown, tell_notes, write_outputs
+from ._click import CONTEXT, Command, Count, Overflow, for_people, option, tell, usage_error
+from ._files import Pieces, check_output, read_session, refuse_agents_own, same_file, shown, tell_notes, write_outputs
 from ._logs import log_to_stderr
-from ._options import index_of, reading_options, session_argument, strategy_of, strategy_options
+from ._options import index_of, reading_options, sessions_argument, strategy_of, strategy_options
 from ._text import reasoning, summary
 
 _WRITING = "Writing"
+_MANY = "Many sessions"
 _EXAMPLES = """\b
 Examples:
   chat-compaction compact session.json --max-tokens 8000 --target-tokens 4000 -o shorter.json
   chat-compaction compact - --strategy truncation --trigger "turns > 40" < session.jsonl
+  chat-compaction compact sessions --max-tokens 8000 -o compacted --jobs 0
 """
 
 
+class _Jobs(Count):
+    """A whole number, or ``auto``, which is 0."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, or click's error."""
+        try:
+            return 0 if value == "auto" else super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"expected a whole number of 0 or more, or auto, got {value!r}", param, ctx)
+
+
 @click.command(cls=Command, context_settings=CONTEXT, epilog=_EXAMPLES)
-@session_argument
+@sessions_argument
 @strategy_options
 @reading_options
-@option(_WRITING, "-o", "--output", metavar="FILE", default="-", help="Write the messages here; - is standard output.")
-@option(_WRITING, "--report", metavar="FILE", help="Write what was done, as JSON.")
+@option(
+    _WRITING,
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="-",
+    help="Write the messages here; - is standard output. With many sessions, a folder.",
+)
+@option(_WRITING, "--report", metavar="FILE", help="Write what was done, as JSON; with many sessions, as JSON Lines.")
 @option(_WRITING, "--table", is_flag=True, help="Show on standard error what was kept, what was removed and why.")
+@option(
+    _WRITING,
+    "--on-invalid",
+    type=click.Choice(["keep", "repair", "raise"]),
+    default="keep",
+    show_default=True,
+    help="Where the history breaks a rule already: keep compacts it as it is, repair mends it first, raise writes "
+    "nothing, and the status is 1.",
+)
 @option(
     _WRITING,
     "--on-overflow",
@@ -49,11 +82,18 @@ Examples:
     help="What becomes of signed reasoning behind the first message removed, which newer Anthropic models refuse: "
     "keep says what the request must set, drop writes those messages without it.",
 )
+@option(
+    _MANY,
+    "--jobs",
+    type=_Jobs(),
+    help="So many processes work; 0 or auto is one for each core. By default this one does all.",
+)
+@option(_MANY, "--force", is_flag=True, help="Compact again what an earlier run did, and what is as it was then.")
 @option(_WRITING, "-q", "--quiet", is_flag=True, help="No summary and no progress on standard error.")
 @option(_WRITING, "-v", "--verbose", is_flag=True, help="Log events on standard error.")
 @click.pass_context
-def compact(ctx: click.Context, /, session: str, output: str, report: str | None, **options: Any) -> None:
-    """Shorten a session to a budget, and write the messages that stay.
+def compact(ctx: click.Context, /, sessions: tuple[str, ...], output: str, report: str | None, **options: Any) -> None:
+    """Shorten sessions to a budget, and write the messages that stay.
 
     SESSION is a file, or - for standard input: a JSON list of messages, a JSON object with the key
     "messages", JSON Lines with one message a line, or a session of Claude Code, Codex, Gemini CLI or pi
@@ -63,18 +103,48 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
     hold more than messages, become a JSON list, and never replace the agent's own file. The messages
     are all that goes to standard output. The status is 0 when done, 1 where the history does not fit,
     2 for wrong use and for what cannot be read or written.
+
+    Several files, a folder (all *.json and *.jsonl below it) or a pattern in quotes are many sessions:
+    each is written below the folder --output under its own path. One that fails does not stop the
+    others; the status is 1 then. What an earlier run did with the same options is not done again.
     """
     strategy = strategy_of(options)
-    _check_outputs(session, output, report)
+    if report == "-":
+        usage_error("--report must be a file, got -: standard output is for messages")
     if options["verbose"]:
         ctx.call_on_close(log_to_stderr())
+    if _are_many(sessions) or options["jobs"] is not None:
+        # Here, since what starts processes takes a while to load.
+        from ._many import compact_many
+
+        ctx.exit(0 if compact_many(sessions, strategy, output, report, options) else 1)
+    if options["force"]:
+        usage_error(f"--force is for many sessions, got {shown(sessions[0])}")
+    ctx.exit(0 if _compact_one(sessions[0], strategy, output, report, options) else 1)
+
+
+def _are_many(sessions: tuple[str, ...]) -> bool:
+    """Whether the arguments mean many sessions: several, a folder, a pattern."""
+    first = Path(sessions[0])
+    return len(sessions) > 1 or first.is_dir() or (has_magic(sessions[0]) and not first.exists())
+
+
+def _compact_one(
+    session: str, strategy: CompactionStrategy, output: str, report: str | None, options: dict[str, Any]
+) -> bool:
+    """Compact one session; whether it fits."""
+    _check_outputs(session, output, report)
     read = read_session(session, options["sidechain"])
     refuse_agents_own(read, session, "--output", output)
     index = index_of(read, session, options, progress=not options["quiet"])
+    index._conversation.undisturbed = True
     try:
-        done = strategy.compact(index, on_overflow=options["on_overflow"])
-    except ContextOverflowError as error:
+        work = Work.on(index, options["on_invalid"])
+        index = work.index
+        told = strategy.compact(index, on_overflow=options["on_overflow"], hooks=work.hooks(None))
+    except (ContextOverflowError, InvalidHistoryError) as error:
         raise Overflow(f"{shown(session)}: {error}") from error
+    done = work.told(told)
     _write(read, index.included_messages(), done, output, report)
     if options["table"]:
         # Here, since rich takes a while to load.
@@ -89,12 +159,10 @@ def compact(ctx: click.Context, /, session: str, output: str, report: str | None
         tell_notes(read, session)
         if read.beside and not options["reserved"]:
             tell(f"{shown(session)}: {' and '.join(read.beside)} not counted; give their tokens with --reserved")
-    ctx.exit(0 if done.fits else 1)
+    return done.fits
 
 
 def _check_outputs(session: str, output: str, report: str | None) -> None:
-    if report == "-":
-        usage_error("--report must be a file, got -: standard output is for messages")
     if output != "-":
         check_output(output)
     if report is not None:
@@ -106,7 +174,7 @@ def _check_outputs(session: str, output: str, report: str | None) -> None:
 
 
 def _write(session: Session, kept: list[Any], done: CompactionReport, output: str, report: str | None) -> None:
-    outputs = [(output, session.dump(kept))]
+    outputs: list[tuple[str, str | Pieces]] = [(output, lambda: session.pieces(kept))]
     if report is not None:
         outputs.append((report, json.dumps(done.to_dict(), indent=2) + "\n"))
     write_outputs(outputs)

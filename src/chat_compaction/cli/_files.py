@@ -8,7 +8,8 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -17,6 +18,9 @@ import attrs
 from .._errors import SessionError
 from ..formats._sessions import Session, parse_session
 from ._click import Failure, tell, usage_error
+
+Pieces = Callable[[], Iterable[str]]
+"""What gives a text in pieces, as often as it is asked: it may be too big to be held as a whole."""
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?P<process>\d+)(?:/task/\d+)?)/fd/(?P<number>\d{1,9})")
 
@@ -29,10 +33,12 @@ def shown(source: str) -> str:
 def read_session(source: str, sidechain: str | None = None) -> Session:
     """The session in a file, or with ``-`` on standard input; or one of its sidechains, by its name."""
     try:
-        data = _binary(sys.stdin, "input").read() if source == "-" else Path(source).read_bytes()
+        with nullcontext(_binary(sys.stdin, "input")) if source == "-" else Path(source).open("rb") as stream:
+            session = parse_session(stream, shown(source))
+    except SessionError:
+        raise
     except (OSError, ValueError) as error:
         raise SessionError(f"{shown(source)}: {_reason(error)}") from None
-    session = parse_session(data, shown(source))
     if sidechain is None:
         return session
     if sidechain not in session.sidechains:
@@ -47,11 +53,15 @@ def tell_notes(session: Session, source: str) -> None:
         tell(f"{shown(source)}: {note}")
 
 
-def write_output(text: str) -> None:
+def write_output(text: str | Pieces) -> None:
     """Write to standard output, in UTF-8 and with line breaks as they are, and flush."""
     stream = _binary(sys.stdout, "output")
-    stream.write(text.encode("utf-8"))
+    stream.writelines(_encoded(text))
     stream.flush()
+
+
+def _encoded(text: str | Pieces) -> Iterator[bytes]:
+    return (piece.encode("utf-8") for piece in ((text,) if isinstance(text, str) else text()))
 
 
 def check_output(name: str) -> None:
@@ -90,22 +100,24 @@ def refuse_agents_own(session: Session, source: str, option: str, output: str) -
         )
 
 
-def write_outputs(outputs: Sequence[tuple[str, str]]) -> None:
+def write_outputs(outputs: Sequence[tuple[str, str | Pieces]]) -> None:
     """Write each text to the file of that name, or with ``-`` to standard output.
 
     Files are put in place last, when everything is written: on a failure until then, each stays as it was. A
     pipe, a device or an open descriptor such as /dev/stdout is written to as it is: nothing can take its place.
     """
-    streams: list[tuple[str, str]] = []
+    streams: list[tuple[str, str | Pieces]] = []
     staged: list[tuple[str, Path, Path]] = []
     name = ""
     try:
         for name, text in outputs:
             if name == "-" or _is_stream(name):
+                for _ in _encoded(text):
+                    pass  # What cannot be made fails here: what a stream has taken cannot be taken back.
                 streams.append((name, text))
             else:
                 target = Path(_target(name))
-                temporary = target.with_name(f".chat-compaction-{secrets.token_hex(4)}.tmp")
+                temporary = _beside(target)
                 staged.append((name, temporary, target))
                 _stage(temporary, target, text)
         for name, text in streams:
@@ -120,6 +132,27 @@ def write_outputs(outputs: Sequence[tuple[str, str]]) -> None:
     finally:
         for _, temporary, _ in staged:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(name: str) -> Iterator[Callable[[str], object]]:
+    """Write a file line by line; it is put in place at the end, if all went well. A stream is written to as it is."""
+    try:
+        if _is_stream(name):
+            with _opened(name) as stream:
+                yield lambda text: stream.write(text.encode("utf-8", "backslashreplace"))
+            return
+        target = Path(_target(name))
+        temporary = _beside(target)
+        try:
+            with temporary.open("xb") as file:
+                yield lambda text: file.write(text.encode("utf-8", "backslashreplace"))
+            _like(target, temporary)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise Failure(f"{shown(name)}: {_reason(error)}") from None
 
 
 def _target(name: str) -> str:
@@ -138,10 +171,16 @@ def _is_stream(name: str) -> bool:
     return bool(_DESCRIPTOR.fullmatch(_target(name))) or (Path(name).exists() and not Path(name).is_file())
 
 
-def _write_stream(name: str, text: str) -> None:
+def _write_stream(name: str, text: str | Pieces) -> None:
     if name == "-":
         write_output(text)
         return
+    with _opened(name) as stream:
+        stream.writelines(_encoded(text))
+
+
+def _opened(name: str) -> BinaryIO:
+    """A pipe, a device or a descriptor, opened to be written to."""
     target = _target(name)
     found = _DESCRIPTOR.fullmatch(target)
     if found and found["process"] in (None, str(os.getpid())):
@@ -149,16 +188,25 @@ def _write_stream(name: str, text: str) -> None:
         descriptor = os.dup(int(found["number"]))
     else:
         descriptor = os.open(target, os.O_WRONLY | os.O_APPEND)
-    with open(descriptor, "wb") as stream:  # noqa: PTH123
-        stream.write(text.encode("utf-8"))
+    return open(descriptor, "wb")  # noqa: PTH123  # the caller closes it
 
 
-def _stage(temporary: Path, target: Path, text: str) -> None:
+def _beside(target: Path) -> Path:
+    """A name beside a file, on the same file system."""
+    return target.with_name(f".chat-compaction-{secrets.token_hex(4)}.tmp")
+
+
+def _stage(temporary: Path, target: Path, text: str | Pieces) -> None:
     """Write the text beside its target, on the same file system, with the target's permissions."""
     with temporary.open("xb") as file:
-        file.write(text.encode("utf-8"))
+        file.writelines(_encoded(text))
         file.flush()
         os.fsync(file.fileno())
+    _like(target, temporary)
+
+
+def _like(target: Path, temporary: Path) -> None:
+    """Give a file the permissions of the one that it takes the place of."""
     if target.exists():
         shutil.copymode(target, temporary)
 

@@ -27,6 +27,7 @@ _KEEPING = "What may leave, with both"
 FORMAT_NAMES = f"auto, {', '.join(sorted(FORMATS))}"
 
 session_argument = click.argument("session", type=str)
+sessions_argument = click.argument("sessions", type=str, metavar="SESSION...", nargs=-1, required=True)
 
 
 def format_option(section: str, *names: str, text: str) -> Callable[[_F], _F]:

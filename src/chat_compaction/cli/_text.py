@@ -120,6 +120,8 @@ def _clauses(report: CompactionReport) -> Iterator[str]:
         tokens = f", {report.tokens_before:,} tokens ({counted})" if report.tokens_exact else ""
         yield f"kept everything, {plural(report.messages_before, 'message')}{tokens}"
     yield _why(report)
+    if report.repairs:
+        yield f"{plural(len(report.repairs), 'repair')}"
     if report.problems:
         yield f"{plural(len(report.problems), 'problem')} (see chat-compaction check)"
 

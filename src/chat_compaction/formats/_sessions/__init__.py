@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -18,15 +17,14 @@ from ._codex import CODEX
 from ._entries import Agent, Conversation, Entry
 from ._gemini_cli import GEMINI_CLI, is_session
 from ._pi import PI
+from ._stream import Readable, Text, parsed_line
+from ._writing import Writer
 
 Shape = Literal["list", "object", "lines"]
 
 _AGENTS: tuple[Agent, ...] = (CODEX, PI, GEMINI_CLI, CLAUDE_CODE)
 _EXPECTED = 'a JSON list of messages, a JSON object with the key "messages", or JSON Lines'
 _KEYS = (("messages",), ("conversations",), ("values", "messages"))
-_LONGEST_NUMBER = 30
-_INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
-_COMMENTS = re.compile(r"(?:\s*//[^\n]*\n?)*")
 
 
 @attrs.frozen
@@ -64,24 +62,15 @@ class Session:
         JSON Lines of an agent are no list of messages, and cannot be written as one: what is written then is
         a JSON list. Raises :class:`SessionError` for a message that is nested too deeply to be written.
         """
+        return "".join(self.pieces(messages))
+
+    def pieces(self, messages: Iterable[Any]) -> Iterator[str]:
+        """The text of :meth:`dump` piece by piece, for files that are too big to be held as a text."""
+        writer = Writer(self.indent, self.ascii)
         if self.shape == "lines":
-            return "".join(f"{self._json(message)}\n" for message in messages)
-        whole = _replaced(self.around, self.key, list(messages)) if self.shape == "object" else list(messages)
-        return f"{self._json(whole)}\n"
-
-    def _json(self, value: Any) -> str:
-        try:
-            text = json.dumps(value, ensure_ascii=self.ascii, indent=self.indent)
-        except RecursionError:
-            raise SessionError("a message is nested too deeply to be written") from None
-        # A lone surrogate has no UTF-8 form; Python's escape of one is JSON's.
-        return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _replaced(whole: Mapping[str, Any], key: Sequence[str], messages: list[Any]) -> dict[str, Any]:
-    """The object with other messages; the key is there already, so it keeps its place among the others."""
-    first, *rest = key
-    return {**whole, first: _replaced(whole[first], rest, messages) if rest else messages}
+            return writer.lines(messages)
+        whole = writer.items(messages) if self.shape == "list" else writer.members(self.around, self.key, messages)
+        return chain(whole, "\n")
 
 
 def read_session(path: str | PathLike[str]) -> Session:
@@ -92,44 +81,66 @@ def read_session(path: str | PathLike[str]) -> Session:
     in the middle of, be it in the middle of a character, is not an error, but a note.
     """
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as stream:
+            return parse_session(stream, str(path))
+    except SessionError:
+        raise
     except (OSError, ValueError) as error:
         raise SessionError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    return parse_session(data, str(path))
 
 
-def parse_session(data: bytes, name: str) -> Session:
-    """Read the bytes of a session file; ``name`` is what errors call it.
+def parse_session(data: bytes | Readable, name: str) -> Session:
+    """Read the bytes of a session file, or a stream of them; ``name`` is what errors call it.
 
     Raises :class:`SessionError` with the line where the JSON broke, or the byte that is no UTF-8.
     """
-    text, cut = _decoded(data, name)
-    if not text.strip():
-        raise SessionError(f"{name} is empty; expected {_EXPECTED}")
-    if _is_lines(text):
-        return _session_of_lines(text, name, cut)
-    if cut:
-        raise cut
-    found = _parsed(text, name)
-    indented = _INDENT.match(text)
-    indent = indented[1] if indented else None
-    if isinstance(found, list):
-        return Session(found, "list", indent=indent, ascii=text.isascii())
-    if not isinstance(found, dict):
-        raise SessionError(f"{name} must hold {_EXPECTED}, got {_kind(found)}")
-    return attrs.evolve(_session_of_object(found, name), indent=indent, ascii=text.isascii())
-
-
-def _decoded(data: bytes, name: str) -> tuple[str, SessionError | None]:
-    """The text, and the error where its last character is cut off: a U+FFFD stands for that one."""
+    text = Text(BytesIO(data) if isinstance(data, bytes) else data, name)
     try:
-        return data.decode("utf-8").removeprefix("\ufeff"), None
-    except UnicodeDecodeError as error:
-        wrong = SessionError(f"{name} is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}")
-        # Bytes that begin a character and have no end are all that the decoder misses more data for.
-        if error.reason != "unexpected end of data":
-            raise wrong from None
-        return data[: error.start].decode("utf-8").removeprefix("\ufeff") + "\ufffd", wrong
+        found = _document(text)
+    except SessionError:
+        if text.cut:  # The JSON is broken where the last character is.
+            raise text.cut from None
+        raise
+    if isinstance(found, Session):
+        return attrs.evolve(found, ascii=text.ascii)
+    if isinstance(found, _FirstLine):
+        return attrs.evolve(_session_of_lines(found, text), ascii=text.ascii)
+    raise SessionError(f"{name} must hold {_EXPECTED}, got {_kind(found)}")
+
+
+@attrs.frozen
+class _FirstLine:
+    """What stands on the first line of JSON Lines."""
+
+    number: int
+    value: dict[str, Any]
+
+
+def _document(text: Text) -> Any:
+    """The session where the text is a list or an object by itself; where it is JSON Lines, their beginning."""
+    if not text.peek():
+        raise SessionError(f"{text.name} is empty; expected {_EXPECTED}")
+    nothing = text.broken("Expecting value")
+    commented = text.pass_comments()
+    if text.peek() != "{" and commented:
+        raise nothing  # Comments stand ahead of an agent's lines only.
+    start, _ = text.place()
+    indent = text.indent()
+    value = text.document()
+    end, _ = text.place()
+    more = text.peek()
+    # An object on the first line by itself, and more behind it, or a single message.
+    if isinstance(value, dict) and start == end and (end < text.place()[0] if more else _is_line(value)):
+        return _FirstLine(start, value)
+    if more:
+        raise text.broken("Extra data")
+    if commented:
+        raise nothing
+    if text.cut:
+        raise text.cut
+    if isinstance(value, list):
+        return Session(value, "list", indent=indent)
+    return attrs.evolve(_session_of_object(value, text.name), indent=indent) if isinstance(value, dict) else value
 
 
 # -- one object ---------------------------------------------------------------------------------
@@ -164,57 +175,43 @@ def _implied(key: tuple[str, ...], messages: Sequence[Any]) -> str | None:
 # -- JSON Lines ---------------------------------------------------------------------------------
 
 
-def _is_lines(text: str) -> bool:
-    """Whether the text is JSON Lines: an object on the first line by itself, and more, or a single message."""
-    first, _, rest = _uncommented(text).strip().partition("\n")
-    if not first.startswith("{"):
-        return False
-    try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    if rest.strip():
-        return True
+def _is_line(value: dict[str, Any]) -> bool:
+    """Whether an object on one line, which nothing follows, is a message or an agent's entry by itself."""
     holds_messages = any(isinstance(_at(value, key), list) for key in _KEYS)
     return not holds_messages and (("role" in value and "messages" not in value) or _agent([value]) is not None)
 
 
-def _uncommented(text: str) -> str:
-    """The text without comments ahead of it, which collections of session files have."""
-    found = _COMMENTS.match(text)
-    return text[found.end() :] if found else text
-
-
-def _session_of_lines(text: str, name: str, broken: SessionError | None) -> Session:
-    """The session of lines; ``broken`` is what is wrong with the last character, where it is cut off."""
-    skipped = text.count("\n") - _uncommented(text).count("\n")
-    # Not splitlines: a string of JSON may hold other line breaks, such as U+2028.
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if n > skipped and line.strip()]
-    entries = []
+def _session_of_lines(first: _FirstLine, text: Text) -> Session:
+    entries: list[Any] = [first.value]
+    conversation = first.number if _is_conversation(first.value) else None
     cut: SessionError | None = None
-    for number, line in lines:
+    for number, line, ended in text.lines():
+        if not line or line.isspace():
+            continue
         try:
-            entries.append(_parsed(line, name, number))
+            entries.append(parsed_line(line, text.name, number))
         except SessionError as error:
-            if number != lines[-1][0] or text.endswith("\n"):
+            if ended:
                 raise
             cut = error
+        else:
+            conversation = conversation or (number if _is_conversation(entries[-1]) else None)
     agent = _agent(entries)
     if agent is None:
-        if cut:
-            raise broken or cut
-        _check_messages([(number, entry) for (number, _), entry in zip(lines, entries, strict=True)], name)
-        return Session(entries, "lines", ascii=text.isascii())
-    found = _read(agent, [entry for entry in entries if isinstance(entry, dict)], name)
+        if text.cut or cut:
+            raise text.cut or cut  # type: ignore[misc]  # one of them is an error
+        if conversation:
+            raise SessionError(
+                f"{text.name}: line {conversation} holds a whole conversation; expected one message a line"
+            )
+        return Session(entries, "lines")
+    found = _read(agent, [entry for entry in entries if isinstance(entry, dict)], text.name)
     notes = (*found.notes, *(("the last line is cut off, and was not read",) if cut else ()))
-    return Session(
-        found.messages,
-        ascii=text.isascii(),
-        format=agent.format,
-        source=agent.source,
-        notes=notes,
-        sidechains=found.sidechains,
-    )
+    return Session(found.messages, format=agent.format, source=agent.source, notes=notes, sidechains=found.sidechains)
+
+
+def _is_conversation(entry: Any) -> bool:
+    return isinstance(entry, dict) and "messages" in entry and "role" not in entry
 
 
 def _read(agent: Agent, entries: Sequence[Entry], name: str) -> Conversation:
@@ -228,42 +225,6 @@ def _read(agent: Agent, entries: Sequence[Entry], name: str) -> Conversation:
 def _agent(entries: Sequence[Any]) -> Agent | None:
     objects = [entry for entry in entries if isinstance(entry, dict)]
     return next((agent for agent in _AGENTS if objects and agent.owns(objects)), None)
-
-
-def _check_messages(lines: Sequence[tuple[int, Any]], name: str) -> None:
-    for number, message in lines:
-        if isinstance(message, dict) and "messages" in message and "role" not in message:
-            raise SessionError(f"{name}: line {number} holds a whole conversation; expected one message a line")
-
-
-# -- JSON ---------------------------------------------------------------------------------------
-
-
-def _float(text: str) -> float:
-    """A number with a fraction or an exponent; beyond a float's range it would be written as no JSON: Infinity."""
-    number = float(text)
-    if math.isinf(number):
-        raise OverflowError(text if len(text) <= _LONGEST_NUMBER else f"{text[:_LONGEST_NUMBER]}...")
-    return number
-
-
-_DECODER = json.JSONDecoder(parse_float=_float)
-
-
-def _parsed(text: str, name: str, line: int | None = None) -> Any:
-    """The value of a text: the whole file, or one line of it."""
-    where = name if line is None else f"{name}: line {line}"
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        at = f"line {line or error.lineno}, column {error.colno}"
-        raise SessionError(f"{name}: broken JSON at {at}: {error.msg}") from None
-    except RecursionError:
-        raise SessionError(f"{where} is nested too deeply to be read") from None
-    except OverflowError as error:
-        raise SessionError(f"{where} holds the number {error}, which is too large to be read") from None
-    except ValueError:  # the one other that the decoder raises
-        raise SessionError(f"{where} holds a number of too many digits to be read") from None
 
 
 def _kind(value: object) -> str:

@@ -1,0 +1,135 @@
+"""Many sessions: files in, shorter files out, one after the other or in several processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from .._reducer import as_chat_reducer
+from .._settings import BoundReasoning
+from .._strategy import CompactionStrategy, OnOverflow
+from .._work import OnInvalid
+from ..counters import Counter, EstimateCounter, MediaCosts, resolve_counter
+from ..formats import Format
+from ..instrumentation import Hook, emit
+from ._find import Task, tasks_of
+from ._pool import in_processes, pickled
+from ._result import SessionResult
+from ._work import Orders, Worker, pins_of
+
+__all__ = ["SessionResult", "compact_sessions"]
+
+
+def compact_sessions(
+    sessions: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    strategy: CompactionStrategy,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int | None = 1,
+    force: bool = False,
+    counter: Counter | Callable[[str], int] | Any = None,
+    format: str | Format = "auto",
+    pinned: Callable[[Any], object] | Iterable[str | int] | None = None,
+    reserved: int = 0,
+    on_invalid: OnInvalid = "keep",
+    on_overflow: OnOverflow = "report",
+    hooks: Sequence[Hook] | None = None,
+    pending_turns: int = 1,
+    media_costs: MediaCosts | None = None,
+    bound_reasoning: BoundReasoning = "keep",
+    validate: bool = False,
+) -> Iterator[SessionResult]:
+    """Compact many session files, and give what came of each, in their order, as soon as it is there.
+
+    ``sessions`` is a file, a folder (every ``*.json`` and ``*.jsonl`` below it, sorted), a pattern such as
+    ``"logs/**/*.jsonl"``, or several of these. ``output`` is a folder: each session is written there under its
+    path below the folder that was named, or that the pattern begins with, and a file under its name. Without
+    one nothing is written. No session is ever overwritten: ``output`` must be another folder.
+
+    ``jobs`` is how many processes work, 1 for this one alone, None for as many as there are cores. What they
+    need must pickle: a counter given as the path of a ``tokenizer.json`` always does, and is loaded once in each.
+    A script needs ``if __name__ == "__main__":`` around the call, as with everything that starts processes.
+
+    A session that fails is a result with an ``error``, and the others go on. One that an earlier run with the
+    same settings has written is not done again (``resumed``), unless its file or the written one has changed
+    since, or with ``force``. ``pinned`` may also name positions, which hold in every session; ``hooks`` run in
+    this process. The other arguments are those of :func:`as_chat_reducer`.
+
+    Raises:
+        TypeError, ValueError: at the call, if an argument is wrong, does not pickle where ``jobs`` needs it, or if
+            no session is found.
+        CompactionError: at the first result, if the processes cannot start.
+    """
+    settings: dict[str, Any] = {
+        "format": format,
+        "reserved": reserved,
+        "on_invalid": on_invalid,
+        "on_overflow": on_overflow,
+        "pending_turns": pending_turns,
+        "media_costs": media_costs,
+        "bound_reasoning": bound_reasoning,
+        "validate": validate,
+    }
+    folder = None if output is None else Path(output)
+    orders = Orders(strategy, counter, pins_of(pinned), settings, folder, force)
+    return Plan.of(sessions, orders, jobs, hooks).run()
+
+
+@attrs.frozen
+class Plan:
+    """What is to be done, checked."""
+
+    tasks: list[Task]
+    orders: Orders
+    jobs: int
+    hooks: Sequence[Hook] | None
+
+    @classmethod
+    def of(cls, sessions: object, orders: Orders, jobs: int | None = 1, hooks: Sequence[Hook] | None = None) -> Plan:
+        """Check the arguments of :func:`compact_sessions`."""
+        # The counter may take a while to load, and is loaded where it is needed.
+        pinned = orders.pins.predicate or orders.pins.ids or None
+        as_chat_reducer(orders.strategy, counter=EstimateCounter(), pinned=pinned, hooks=hooks, **orders.settings)
+        if orders.counter is not None and not _is_file(orders.counter):
+            resolve_counter(orders.counter)
+        if not isinstance(orders.force, bool):
+            raise TypeError(f"force must be True or False, got {orders.force!r}")
+        if orders.output is not None and orders.output.exists() and not orders.output.is_dir():
+            raise ValueError(f"output must be a folder, got {str(orders.output)!r}")
+        return cls(tasks_of(sessions, orders.output), orders, _processes(jobs), hooks)
+
+    def run(self) -> Generator[SessionResult, None, None]:
+        """What comes of each session, as :func:`compact_sessions` gives it."""
+        if self.jobs > 1:
+            # Here, so that what does not pickle is an error of the call.
+            return self._told(in_processes(pickled(self.orders), min(self.jobs, len(self.tasks)), self.tasks))
+        worker = Worker(self.orders)
+        return self._told(worker.do(task) for task in self.tasks)
+
+    def _told(self, results: Generator[SessionResult, None, None]) -> Generator[SessionResult, None, None]:
+        """The results; the hooks get each report first, but for what an earlier run did."""
+        with closing(results):
+            for result in results:
+                if result.report is not None and not result.resumed:
+                    emit(result.report, self.hooks)
+                yield result
+
+
+def _is_file(counter: object) -> bool:
+    return isinstance(counter, str | os.PathLike) and Path(counter).is_file()
+
+
+def _processes(jobs: int | None) -> int:
+    if jobs is None:
+        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+        return len(cores)
+    if isinstance(jobs, bool) or not isinstance(jobs, int):
+        raise TypeError(f"jobs must be an int of 1 or more, or None for as many as there are cores, got {jobs!r}")
+    if jobs < 1:
+        raise ValueError(f"jobs must be an int of 1 or more, or None for as many as there are cores, got {jobs!r}")
+    return jobs

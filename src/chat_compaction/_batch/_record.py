@@ -1,0 +1,134 @@
+"""What a run did to a session, kept beside the outputs, so that the next run need not do it again.
+
+A record holds digests of the session's file, of the settings and of what was written. Only where all three are
+as they were is the session passed over: times of files, which copies and checkouts change, are never asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import attrs
+
+from .._groups import GroupKind
+from .._problems import Problem, Repair
+from .._report import Blocker, CompactionReport, Exclusion
+from ..formats._sessions._stream import Readable
+
+FOLDER = ".chat-compaction"
+"""The folder below the output that holds records, and files while they are being written."""
+
+_ITEMS: dict[str, Any] = {
+    "excluded": Exclusion,
+    "restored": Exclusion,
+    "blocked_by": Blocker,
+    "problems": Problem,
+    "repairs": Repair,
+}
+
+
+def digest(data: bytes) -> str:
+    """A digest as text."""
+    return blake2b(data, digest_size=20).hexdigest()
+
+
+def digest_of(path: Path) -> str | None:
+    """The digest of a file; None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, lambda: blake2b(digest_size=20)).hexdigest()
+    except OSError:
+        return None
+
+
+class Digesting:
+    """A stream that is read, and the digest of all that was read of it."""
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self._digest = blake2b(digest_size=20)
+
+    def read(self, size: int, /) -> bytes:
+        """As the stream does."""
+        data = self._stream.read(size)
+        self._digest.update(data)
+        return data
+
+    def hexdigest(self) -> str:
+        """The digest so far."""
+        return self._digest.hexdigest()
+
+
+@attrs.frozen
+class Record:
+    """What was done to one session."""
+
+    settings: str
+    session: str
+    output: str
+    report: CompactionReport
+    notes: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Records:
+    """The outputs of a folder and their records."""
+
+    output: Path
+
+    def find(self, name: str) -> Record | None:
+        """The record of a session; None where there is none that can be read."""
+        try:
+            found = json.loads(self._path(name).read_text(encoding="utf-8"))
+            return Record(**{**found, "report": report_of(found["report"]), "notes": tuple(found["notes"])})
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None  # Of another version, or cut off: as if it were not there.
+
+    def keep(self, name: str, record: Record) -> None:
+        """Write a record; the output is in place already."""
+        fields = {**attrs.asdict(record, recurse=False), "report": record.report.to_dict()}
+        self._write(self._path(name), [json.dumps(fields)])
+
+    def write(self, name: str, pieces: Iterable[str]) -> str:
+        """Write an output, all of it or nothing; gives its digest."""
+        return self._write(self.output / name, pieces)
+
+    def _path(self, name: str) -> Path:
+        return self.output / FOLDER / f"{name}.record"
+
+    def _write(self, target: Path, pieces: Iterable[str]) -> str:
+        """Write a file elsewhere, and put it in its place when it is whole."""
+        written = blake2b(digest_size=20)
+        temporary = self.output / FOLDER / f"{token_hex(8)}.tmp"
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("xb") as file:
+                for piece in pieces:
+                    data = piece.encode("utf-8")
+                    written.update(data)
+                    file.write(data)
+            temporary.replace(target)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        return written.hexdigest()
+
+
+def report_of(data: dict[str, Any]) -> CompactionReport:
+    """The report that :meth:`CompactionReport.to_dict` made plain data of, and JSON may have been."""
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    for name, kind in _ITEMS.items():
+        fields[name] = tuple(kind(**_item(item)) for item in fields[name])
+    return CompactionReport(**fields)
+
+
+def _item(data: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"positions": tuple, "kind": GroupKind}
+    return {name: made.get(name, lambda value: value)(value) for name, value in data.items()}

@@ -1,0 +1,52 @@
+"""What a call works on: the history as it came, or what a repair made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import attrs
+
+from ._errors import InvalidHistoryError
+from ._index import MessageIndex
+from ._repair import Repaired, repair_read
+from ._report import CompactionReport
+from .instrumentation import Hook, emit
+
+OnInvalid = Literal["keep", "repair", "raise"]
+ON_INVALID = ("keep", "repair", "raise")
+
+
+@attrs.frozen
+class Work:
+    """An index of the history, or of what a repair made of it."""
+
+    index: MessageIndex
+    repaired: Repaired | None = None
+
+    @classmethod
+    def on(cls, index: MessageIndex, on_invalid: OnInvalid) -> Work:
+        """What to do with a history that breaks a rule: keep it, repair it, or raise :class:`InvalidHistoryError`."""
+        if on_invalid == "keep" or not index.problems:
+            return cls(index)
+        if on_invalid == "raise":
+            raise InvalidHistoryError(index.problems)
+        ledger, settings = index._ledger, attrs.evolve(index._settings, format=index.format)
+        repaired = repair_read(index._conversation.raw, ledger.views, ledger.pins, index.format, settings)
+        # A copy of a pinned message is pinned, too.
+        pinned = [raw for raw, is_pinned in zip(repaired.messages, repaired.pinned, strict=True) if is_pinned]
+        mended = MessageIndex(repaired.messages, attrs.evolve(settings, pins=pinned))
+        mended._conversation.undisturbed = True
+        mended._ledger.repaired_from = repaired.first_changed
+        mended._ledger.see_changes()
+        return cls(mended, repaired)
+
+    def told(self, report: CompactionReport) -> CompactionReport:
+        """The report in positions of the caller's list."""
+        return report if self.repaired is None else self.repaired.in_callers_list(report)
+
+    def hooks(self, hooks: Sequence[Hook] | None) -> Sequence[Hook] | None:
+        """The hooks, which get that report, too."""
+        if self.repaired is None or hooks == ():
+            return hooks
+        return (lambda report: emit(self.told(report), hooks),)
