@@ -173,6 +173,23 @@ def test_every_contender_runs(contender: Contender) -> None:
     assert 0 <= len(reduced) < len(history)
 
 
+def test_the_session_is_measured_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a ``Compactor`` in the package there are two rows more, which call it on the list so far."""
+
+    class Compactor:
+        def __init__(self, strategy: cc.CompactionStrategy, *, counter: cc.Counter) -> None:
+            self.reducer = cc.as_chat_reducer(strategy, counter=counter)
+
+        def compact(self, history: list[Any]) -> list[Any]:
+            return self.reducer(history)
+
+    monkeypatch.setattr(cc, "Compactor", Compactor, raising=False)
+    sessions = [contender for contender in ours() if contender.name.startswith("session")]
+    assert [contender.targets.get("tokenizers") for contender in sessions] == [0.8, 1.15]
+    for contender in sessions:
+        assert contender.make(measure.FREE, Limits.of(1_000))(HISTORY) == HISTORY
+
+
 def test_a_whole_run_fills_every_table() -> None:
     """The smallest run has a row for each contender in each table, and figures for ours everywhere."""
     count = measure.FREE.count

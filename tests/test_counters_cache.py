@@ -1,6 +1,10 @@
 """The cache of counts."""
 
+import gc
+import pickle
 import threading
+import tracemalloc
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_compaction.counters import CountCache, CounterError, EstimateCounter, FunctionCounter
+from chat_compaction.counters import CountCache, CounterError, EstimateCounter, FunctionCounter, shared_cache
 
 
 @attrs.define
@@ -80,49 +84,88 @@ def test_each_cache_has_its_counter() -> None:
     assert one.counter == FunctionCounter(len)
 
 
-def test_the_oldest_texts_are_forgotten() -> None:
-    """What is held is bounded by its total length, oldest out first."""
-    counter = Recorder()
-    cache = CountCache(counter, max_characters=5)
-    cache.count_many(["aa", "bb"])
-    cache.count_many(["ccc"])  # makes seven: "aa" goes
-    cache.count_many(["bb", "ccc"])
-    assert cache.asked == 3
-    cache.count_many(["aa"])
-    assert counter.batches[-1] == ["aa"]
+ENTRY = 300
+"""About what a short text takes in the memory of a cache; a bound of ten of them holds five to ten."""
 
 
-def test_a_text_above_the_bound_is_counted_and_not_held() -> None:
-    """One huge text does not empty the cache."""
+def test_what_was_not_asked_for_longest_is_forgotten() -> None:
+    """Memory is bounded: old texts go, unless they are asked for again and again."""
     counter = Recorder()
-    cache = CountCache(counter, max_characters=3)
-    cache.count_many(["ab"])
-    assert cache.count_many(["x" * 4, "ab"]) == [4, 2]
-    assert cache.count_many(["x" * 4, "ab"]) == [4, 2]
-    assert counter.batches == [["ab"], ["xxxx"], ["xxxx"]]
+    cache = CountCache(counter, max_bytes=10 * ENTRY)
+    for number in range(100):
+        cache.count_many(["often", f"once {number}"])
+    assert sum(batch.count("often") for batch in counter.batches) == 1
+    asked = cache.asked
+    cache.count_many(["often", "once 99"])
+    assert cache.asked == asked
+    cache.count_many(["once 0"])
+    assert cache.asked == asked + 1
+
+
+@pytest.mark.parametrize(
+    ("size", "letter"), [(8, "x"), (100, "\u00e9"), (512, "\u4e2d"), (512, "\U0001f600"), (513, "x"), (5_000, "\u4e2d")]
+)
+def test_the_bound_is_one_of_memory(size: int, letter: str) -> None:
+    """Keys, numbers and tables: all that a cache takes stays below its bound, at its peak, however long texts are."""
+    bound = 200_000
+    cache = CountCache(FunctionCounter(lambda text: 1_000 + len(text)), max_bytes=bound)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(3_000):
+            cache.count_many([f"{number:06d}".ljust(size, letter)])
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert bound / 10 < after - before < bound
+
+
+def test_long_texts_are_not_kept_alive() -> None:
+    """A cache knows a long text by its digest: what the caller drops is gone, and is known when it comes again."""
+    cache = CountCache(Recorder())
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        cache.count_many(["x" * 5_000_000])
+        cache.counter.batches.clear()  # type: ignore[attr-defined]
+        assert tracemalloc.get_traced_memory()[0] - before < 10_000
+    finally:
+        tracemalloc.stop()
+    assert cache.count_many(["x" * 5_000_000]) == [5_000_000]
+    assert cache.asked == 1
+
+
+def test_texts_that_differ_little_are_told_apart() -> None:
+    """C2: by the whole content, surrogates included; the digest of a text is no text."""
+    counter = FunctionCounter(lambda text: sum(map(ord, text)))
+    cache = CountCache(counter)
+    long = "a" * 1_000
+    texts = [long, long + "b", long + "\ud83d\ude00", long + "\U0001f600", long + "\ufffd", long + "\ud800", "", "a"]
+    expected = counter.count_many(texts)
+    assert cache.count_many(texts) == cache.count_many(texts) == expected
+    assert cache.asked == len(texts)
 
 
 def test_a_batch_larger_than_the_bound_is_counted_right() -> None:
     """Answers come from the batch, not from what is still held of it."""
-    cache = CountCache(Recorder(), max_characters=2)
-    assert cache.count_many(["a", "bb", "c", "a"]) == [1, 2, 1, 1]
+    cache = CountCache(Recorder(), max_bytes=2 * ENTRY)
+    assert cache.count_many(["a", "bb", "c", "a", "dd", "e"]) == [1, 2, 1, 1, 2, 1]
 
 
-def test_zero_holds_only_the_empty_text() -> None:
-    """A bound of 0 is legal, and turns remembering off."""
-    cache = CountCache(Recorder(), max_characters=0)
+def test_zero_turns_remembering_off() -> None:
+    """A bound of 0 is legal, and what has no room is counted anew."""
+    cache = CountCache(Recorder(), max_bytes=0)
     assert cache.count_many(["a"]) == cache.count_many(["a"]) == [1]
     assert cache.asked == 2
 
 
 @given(st.lists(st.lists(st.text(max_size=4), max_size=6), max_size=8), st.integers(0, 12))
-def test_counts_are_those_of_the_counter(batches: list[list[str]], bound: int) -> None:
-    """Whatever is remembered or forgotten, the counts are the counter's own; and no more is held than allowed."""
+def test_counts_are_those_of_the_counter(batches: list[list[str]], entries: int) -> None:
+    """Whatever is remembered or forgotten, the counts are the counter's own, and no text is asked twice in a batch."""
     counter = Recorder()
-    cache = CountCache(counter, max_characters=bound)
+    cache = CountCache(counter, max_bytes=entries * ENTRY)
     for batch in batches:
         assert cache.count_many(batch) == list(map(len, batch))
-        assert sum(map(len, cache._counts)) == cache._characters <= bound
     assert cache.asked == sum(map(len, counter.batches))
     assert all(batch and len(set(batch)) == len(batch) for batch in counter.batches)
 
@@ -178,9 +221,9 @@ def test_what_the_counter_raises_passes_through() -> None:
 @pytest.mark.parametrize(
     ("bound", "error", "text"),
     [
-        (-1, ValueError, "max_characters must be 0 or more, got -1"),
-        (True, TypeError, "max_characters must be an int of 0 or more, got True"),
-        (1.5, TypeError, "max_characters must be an int of 0 or more, got 1.5"),
+        (-1, ValueError, "max_bytes must be 0 or more, got -1"),
+        (True, TypeError, "max_bytes must be an int of 0 or more, got True"),
+        (1.5, TypeError, "max_bytes must be an int of 0 or more, got 1.5"),
     ],
 )
 def test_wrong_bounds(bound: Any, error: type[Exception], text: str) -> None:
@@ -194,7 +237,7 @@ def test_repr() -> None:
     """The repr shows the counter and the bound, no texts."""
     cache = CountCache(EstimateCounter(), 10)
     cache.count_many(["private"])
-    assert repr(cache) == "CountCache(EstimateCounter(), max_characters=10)"
+    assert repr(cache) == "CountCache(EstimateCounter(), max_bytes=10)"
 
 
 def test_counting_does_not_hold_the_lock() -> None:
@@ -221,8 +264,8 @@ def test_counting_does_not_hold_the_lock() -> None:
 
 
 def test_threads_share_a_cache() -> None:
-    """Many threads, a small bound, constant eviction: every answer is right, and the books balance."""
-    cache = CountCache(FunctionCounter(len), max_characters=40)
+    """Many threads, a small bound, constant eviction: every answer is right."""
+    cache = CountCache(FunctionCounter(len), max_bytes=10 * ENTRY)
     texts = ["x" * size for size in range(12)]
     wrong: list[list[int]] = []
 
@@ -239,7 +282,6 @@ def test_threads_share_a_cache() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert sum(map(len, cache._counts)) == cache._characters <= 40
 
 
 @pytest.mark.parametrize("size", [500, 4_000])
@@ -253,3 +295,101 @@ def test_growth(size: int) -> None:
         cache.count_many(texts[-3:])
     assert cache.asked == size
     assert len(counter.batches) == size
+
+
+class TestShared:
+    def test_the_same_or_an_equal_counter_has_one_cache(self) -> None:
+        """C2: sessions share what one counter said, whoever asked."""
+        cache = shared_cache(FunctionCounter(len))
+        assert shared_cache(FunctionCounter(len)) is cache
+        assert shared_cache(FunctionCounter(len, name="other")) is not cache
+        assert shared_cache(EstimateCounter()) is shared_cache(EstimateCounter())
+
+    def test_counters_that_cannot_be_hashed(self) -> None:
+        """By the object then: two that are equal now may differ later."""
+        one, two = Recorder(), Recorder()
+        cache = shared_cache(one)
+        assert shared_cache(one) is cache
+        assert shared_cache(two) is not cache
+
+    def test_counters_of_two_classes_never_share(self) -> None:
+        """C2, even where a counter says that it is equal to another."""
+
+        class Same:
+            name, exact = "same", False
+
+            def __init__(self, factor: int) -> None:
+                self.factor = factor
+
+            def count_many(self, texts: Sequence[str]) -> list[int]:
+                return [self.factor * len(text) for text in texts]
+
+            def __eq__(self, other: object) -> bool:
+                return True
+
+            def __hash__(self) -> int:
+                return 1
+
+        class Other(Same):
+            pass
+
+        one, two = shared_cache(Same(1)), shared_cache(Other(2))
+        assert one.count_many(["ab"]) == [2]
+        assert two.count_many(["ab"]) == [4]
+
+    def test_nothing_is_kept_of_a_callers_counter(self) -> None:
+        """A cache and its counter go with the last session that held them."""
+
+        def count(text: str) -> int:
+            return len(text)
+
+        function = weakref.ref(count)
+        cache = shared_cache(FunctionCounter(count))
+        cache.count_many(["text"])
+        del count, cache
+        gc.collect()
+        assert function() is None
+
+    def test_the_librarys_own_counters_keep_theirs(self) -> None:
+        """A second session finds what the first has counted, though that is gone."""
+        text = "A text that no other test counts by the estimate."
+        shared_cache(EstimateCounter()).count_many([text])
+        gc.collect()
+        asked = shared_cache(EstimateCounter()).asked
+        shared_cache(EstimateCounter()).count_many([text])
+        assert shared_cache(EstimateCounter()).asked == asked
+
+    def test_however_many_there_are(self) -> None:
+        """Counters that differ in a setting are bounded in number, each of them in memory."""
+        first = weakref.ref(shared_cache(EstimateCounter(scale=2.0)))
+        for number in range(20):
+            shared_cache(EstimateCounter(scale=3.0 + number))
+        gc.collect()
+        assert first() is None
+
+    def test_a_copy_is_the_shared_one(self) -> None:
+        """In another process, too, there is one for all; a cache of one's own comes back empty, with its bound."""
+        shared = shared_cache(EstimateCounter())
+        assert pickle.loads(pickle.dumps(shared)) is shared  # noqa: S301
+        own = CountCache(EstimateCounter(), 1_000)
+        own.count_many(["text"])
+        copied = pickle.loads(pickle.dumps(own))  # noqa: S301
+        assert repr(copied) == repr(own)
+        assert copied.asked == 0
+
+    def test_threads_get_one(self) -> None:
+        """Whoever comes first makes it."""
+        counter = FunctionCounter(len, name="threads")
+        start, found = threading.Barrier(8), []
+
+        def work() -> None:
+            start.wait(30)
+            found.append(shared_cache(counter))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 8
+        assert len(set(map(id, found))) == 1

@@ -1,8 +1,9 @@
 """What a ``counter`` argument means."""
 
+import pickle
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -16,39 +17,50 @@ from chat_compaction.counters import (
     EstimateCounter,
     FunctionCounter,
     TokenizerCounter,
+    bounds_of,
+    byte_bounds,
     framing_of,
     resolve_counter,
 )
-from chat_compaction.counters import _resolve as resolving
-from tests import _shared
+from chat_compaction.counters import _backends as backends
+from chat_compaction.counters._adapters import encodable
+from chat_compaction.counters._checks import CHECKS
 
-BACKENDS = ("rs_bpe", "bpe_openai")
-MODULES = ("rs_bpe", "rs_bpe.bpe", "bpe_openai", "bpe_openai._bindings")
+MODULES = ("splintr", "rs_bpe", "rs_bpe.bpe", "tiktoken", "bpe_openai", "bpe_openai._bindings", "fastokens")
+RIGHT = {encodable(text): count for text, count in CHECKS.items()}
+
+
+def right(text: str) -> int:
+    """Passes every check; any other text has as many tokens as characters."""
+    return RIGHT.get(text, len(text))
 
 
 @pytest.fixture
-def no_backends(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if no package with a vocabulary were installed."""
+def no_backends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no package with a vocabulary were installed, and none had been asked for."""
+    monkeypatch.setattr(backends, "_loaded", {})
     for module in MODULES:
         monkeypatch.setitem(sys.modules, module, None)
-    resolving._rs_bpe.cache_clear()
-    resolving._bpe_openai.cache_clear()
-    yield
-    resolving._rs_bpe.cache_clear()
-    resolving._bpe_openai.cache_clear()
 
 
-def install(monkeypatch: pytest.MonkeyPatch, package: str, count: Any) -> None:
-    """Put a package in place whose tokenizer counts with ``count``."""
-    tokenizer = SimpleNamespace(count=count)
-    name = {"rs_bpe": "rs_bpe.bpe", "bpe_openai": "bpe_openai._bindings"}[package]
+def install(monkeypatch: pytest.MonkeyPatch, package: str, count: Any = right) -> list[str]:
+    """Put a package in place whose tokenizer counts with ``count``; gives what was asked for, name by name."""
+    loads: list[str] = []
+
+    def load(name: str = "o200k_base") -> Any:
+        loads.append(name)
+        assert name == "o200k_base"
+        return SimpleNamespace(count=count)
+
+    name = {"rs-bpe": "rs_bpe.bpe", "bpe-openai": "bpe_openai._bindings"}[package]
     module: Any = ModuleType(name)
-    if package == "rs_bpe":
-        module.openai = SimpleNamespace(o200k_base=lambda: tokenizer)
+    if package == "rs-bpe":
+        module.openai = SimpleNamespace(o200k_base=load)
     else:
-        module.tokenizer_for_encoding = {"o200k_base": tokenizer}.__getitem__
-    monkeypatch.setitem(sys.modules, package, ModuleType(package))
+        module.tokenizer_for_encoding = load
+    monkeypatch.setitem(sys.modules, name.partition(".")[0], ModuleType(package))
     monkeypatch.setitem(sys.modules, name, module)
+    return loads
 
 
 @attrs.define
@@ -85,11 +97,6 @@ class TestTheCallersOwn:
         Tokenizer(models.WordLevel({"?": 0}, "?")).save(str(path))
         assert resolve_counter(path).name == resolve_counter(str(path)).name == "tokenizers:small"
 
-    def test_a_name_is_no_path(self) -> None:
-        """A vocabulary's name is not looked up anywhere: the error says that a file was expected."""
-        with pytest.raises(ValueError, match=r"^counter must be .* got 'o200k_base', which is no file$"):
-            resolve_counter("o200k_base")
-
     def test_framing_is_the_counters_own(self) -> None:
         """A counter without the member frames; only False turns it off."""
         assert framing_of(Own()) is True
@@ -103,20 +110,19 @@ class TestTheDefault:
         assert resolve_counter() == resolve_counter(None) == EstimateCounter()
         assert resolve_counter().exact is False
 
-    @pytest.mark.parametrize(
-        ("package", "name"), [("rs_bpe", "rs-bpe:o200k_base"), ("bpe_openai", "bpe-openai:o200k_base")]
-    )
-    def test_an_installed_tokenizer(self, monkeypatch: pytest.MonkeyPatch, package: str, name: str) -> None:
+    @pytest.mark.parametrize("package", ["rs-bpe", "bpe-openai"])
+    def test_an_installed_tokenizer(self, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
         """The second layer: a package that carries its vocabulary counts, and gives its name (C3)."""
-        install(monkeypatch, package, len)
+        install(monkeypatch, package)
         counter = resolve_counter()
-        assert (counter.name, counter.exact, framing_of(counter)) == (name, True, True)
+        assert (counter.name, counter.exact, framing_of(counter)) == (f"{package}:o200k_base", True, True)
         assert counter.count_many(["abc", ""]) == [3, 0]
+        assert bounds_of(counter) is byte_bounds
 
-    def test_the_first_layer_that_loads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_fastest_that_loads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The layers have an order."""
-        install(monkeypatch, "bpe_openai", len)
-        install(monkeypatch, "rs_bpe", len)
+        install(monkeypatch, "bpe-openai")
+        install(monkeypatch, "rs-bpe")
         assert resolve_counter().name == "rs-bpe:o200k_base"
 
     def test_a_broken_package_is_passed_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,18 +131,68 @@ class TestTheDefault:
         monkeypatch.setitem(sys.modules, "rs_bpe", ModuleType("rs_bpe"))
         monkeypatch.setitem(sys.modules, "rs_bpe.bpe", broken)
         assert resolve_counter() == EstimateCounter()
-        install(monkeypatch, "bpe_openai", len)
+        install(monkeypatch, "bpe-openai")
+        backends._loaded.clear()
         assert resolve_counter().name == "bpe-openai:o200k_base"
+
+    @pytest.mark.parametrize("text", [text for text, count in CHECKS.items() if count != len(text)], ids=ascii)
+    def test_a_package_that_counts_otherwise_is_passed_over(self, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+        """C3: exact or not at all, whichever of the checked texts it gets wrong, and it is not loaded again."""
+        sent = encodable(text)
+        loads = install(monkeypatch, "rs-bpe", lambda asked: len(asked) if asked == sent else right(asked))
+        assert resolve_counter() == resolve_counter() == EstimateCounter()
+        assert len(loads) == 1
+        with pytest.raises(
+            ValueError, match=r"^counter 'rs-bpe:o200k_base' counts 1 of \d+ texts otherwise than o200k"
+        ):
+            resolve_counter("rs-bpe:o200k_base")
+
+    def test_a_package_that_panics_is_passed_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What a package written in Rust raises when it panics is no Exception; what stops the program still does."""
+
+        class PanicException(BaseException):
+            pass
+
+        def panic(text: str) -> int:
+            raise PanicException("at the disco")
+
+        def stop(text: str) -> int:
+            raise KeyboardInterrupt
+
+        install(monkeypatch, "rs-bpe", panic)
+        assert resolve_counter() == EstimateCounter()
+        with pytest.raises(ValueError, match=r"does not load: PanicException: at the disco"):
+            resolve_counter("rs-bpe:o200k_base")
+        install(monkeypatch, "bpe-openai", stop)
+        backends._loaded.clear()
+        with pytest.raises(KeyboardInterrupt):
+            resolve_counter()
 
     def test_loaded_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Asking again costs nothing and gives the same counter."""
-        install(monkeypatch, "rs_bpe", len)
+        loads = install(monkeypatch, "rs-bpe")
         assert resolve_counter() is resolve_counter()
+        assert len(loads) == 1
+
+    def test_decided_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All that counts in a process counts alike; what is installed later can be asked for by its name."""
+        assert resolve_counter() == EstimateCounter()
+        install(monkeypatch, "rs-bpe")
+        assert resolve_counter() == EstimateCounter()
+        assert resolve_counter("o200k_base").name == "rs-bpe:o200k_base"
 
     def test_lone_surrogates_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The packages refuse what has no UTF-8 form; the layer does not."""
-        install(monkeypatch, "rs_bpe", lambda text: len(text.encode()))
-        assert resolve_counter().count_many(["a\ud800"]) == [4]
+        install(monkeypatch, "rs-bpe", lambda text: RIGHT.get(text, len(text.encode())))
+        assert resolve_counter().count_many(["b\ud800"]) == [4]
+
+    def test_a_copy_finds_its_package_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In another process it is loaded there; the repr is the code that makes it."""
+        install(monkeypatch, "rs-bpe")
+        counter = resolve_counter()
+        assert pickle.loads(pickle.dumps(counter)) is counter  # noqa: S301
+        assert repr(counter) == "resolve_counter('rs-bpe:o200k_base')"
+        assert eval(repr(counter)) is counter  # noqa: S307
 
     def test_no_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Resolution never opens a connection."""
@@ -149,25 +205,37 @@ class TestTheDefault:
         assert resolve_counter() == EstimateCounter()
 
 
-@pytest.mark.parametrize("package", BACKENDS)
-def test_installed_packages_count_as_tokenizers_does(package: str) -> None:
-    """With the real package: the same counts as o200k_base of tokenizers, hard texts included."""
-    pytest.importorskip(package)
-    layer = {"rs_bpe": resolving._rs_bpe, "bpe_openai": resolving._bpe_openai}[package]
-    texts = [
-        "",
-        "hello world",
-        "<|endoftext|>",
-        "a\ud800",
-        "\ud83d\ude00",
-        "你好世界",
-        " \n\n  x",
-        "naïve",
-        "a" * 1_000,
-    ]
-    counter = layer()
-    assert counter.count_many(texts) == TokenizerCounter(_shared.o200k_tokenizer()).count_many(texts)
-    assert counter.count_many(["word " * 250_000]) == [250_001]
+@pytest.mark.usefixtures("no_backends")
+class TestByName:
+    def test_the_vocabulary(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The fastest that is installed, never an estimate."""
+        install(monkeypatch, "bpe-openai")
+        assert resolve_counter("o200k_base").name == "bpe-openai:o200k_base"
+
+    def test_the_vocabulary_where_nothing_has_it(self) -> None:
+        """The error says what to install."""
+        with pytest.raises(
+            ValueError, match=r'^counter .o200k_base. needs .*: pip install "chat-compaction\[exact\]"$'
+        ):
+            resolve_counter("o200k_base")
+
+    def test_one_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Named, a slower one is taken too."""
+        install(monkeypatch, "rs-bpe")
+        install(monkeypatch, "bpe-openai")
+        assert resolve_counter("bpe-openai:o200k_base").name == "bpe-openai:o200k_base"
+
+    @pytest.mark.parametrize("package", ["splintr-rs", "rs-bpe", "tiktoken", "bpe-openai", "fastokens"])
+    def test_a_package_that_is_not_installed(self, package: str) -> None:
+        """What was asked for by name is not replaced by something else."""
+        with pytest.raises(ValueError, match=f"^counter '{package}:o200k_base' needs what is not installed: "):
+            resolve_counter(f"{package}:o200k_base")
+
+    @pytest.mark.parametrize("name", ["gpt-4o", "cl100k_base", "rs-bpe", "rs-bpe:cl100k_base", "other:o200k_base", ""])
+    def test_any_other_name_is_a_path(self, name: str) -> None:
+        """A model's name is not looked up anywhere: the error says that a file was expected."""
+        with pytest.raises(ValueError, match=rf"^counter must be .* got '{name}', which is no file$"):
+            resolve_counter(name)
 
 
 class Tiktoken:

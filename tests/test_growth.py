@@ -1,7 +1,8 @@
-"""Accidental O(n²) is a bug (rule K13): operations at n and at 8 n, counted, never timed.
+"""Accidental O(n²) is a bug (rule K13): steps at n and at 8 n, counted, never timed.
 
-An operation is a bytecode instruction of the package, or a call of a built-in function. Linear work is eight times as
-much at eight times the size; a sort may add a little; quadratic work is sixty-four times as much.
+A step is a line of the package that runs, or a call of any function, a built-in one too. Versions of Python agree on
+these within a few percent, where their instructions differ. Linear work is eight times as much at eight times the
+size; a sort may add a little; quadratic work is sixty-four times as much.
 """
 
 from __future__ import annotations
@@ -25,25 +26,22 @@ MOST = 8.6
 
 
 def operations(work: Callable[[], object]) -> int:
-    """How many instructions of the package run in some work, and how many built-in functions are called."""
+    """How many lines of the package run in some work, and how many functions are called."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        assert event == "call"
-        # Generators and comprehensions of the package are frames of their own, and traced like any other.
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            return None
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
-        return count_instruction
+        # Generators and comprehensions of the package are frames of their own, and traced like any other; and what
+        # attrs writes for its classes is the package's, too.
+        return count_line if frame.f_code.co_filename.startswith((PACKAGE, "<attrs")) else None
 
-    def count_instruction(_: FrameType, event: str, __: Any) -> Any:
+    def count_line(_: FrameType, event: str, __: Any) -> Any:
         nonlocal count
-        count += event == "opcode"
-        return count_instruction
+        count += event == "line"
+        return count_line
 
     def profile(_: FrameType, event: str, __: Any) -> None:
         nonlocal count
-        count += event == "c_call"
+        count += event in ("call", "c_call")
 
     before = sys.gettrace(), sys.getprofile()
     sys.settrace(trace)
@@ -248,15 +246,14 @@ def test_reading_a_metric_costs_the_same_at_any_size() -> None:
 
 @pytest.mark.parametrize("new", [[], [user("more")]], ids=["nothing", "one"])
 def test_updating_a_long_list_is_a_glance(new: list[Any]) -> None:
-    """K13: a list that grew by one message is looked at, one line a message, and not read."""
+    """K13: a list that grew by one message is compared as a whole, which is a call for any length, and not read."""
 
     def prepare(n: int) -> Callable[[], object]:
         history = agent(n)
         index = index_of(history)
         return lambda: index.update([*history, *new])
 
-    assert growth(prepare) < 8.1
-    assert operations(prepare(1000)) < 20 * len(agent(1000))
+    assert growth(prepare) < 1.1
 
 
 @shapes
@@ -361,7 +358,7 @@ def test_a_pass_that_is_undone_is_linear(shape: Shape) -> None:
 
 
 def test_a_call_that_declines_is_a_glance() -> None:
-    """K13: on the full list again, a call that does nothing looks at the list, and reads and counts nothing."""
+    """K13: on the full list again, a call that does nothing compares it as a whole, and reads and counts nothing."""
 
     def prepare(n: int) -> Callable[[], object]:
         history = agent(n)
@@ -370,8 +367,7 @@ def test_a_call_that_declines_is_a_glance() -> None:
         reducer(history)
         return lambda: reducer(history)
 
-    assert growth(prepare) < 8.1
-    assert operations(prepare(1000)) < 20 * len(agent(1000))
+    assert growth(prepare) < 1.1
 
 
 @pytest.mark.parametrize("shape", [agent, giant, anthropic_giant], ids=lambda shape: shape.__name__)

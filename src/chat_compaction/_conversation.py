@@ -37,13 +37,13 @@ class IndexUpdate:
 class Conversation:
     """The messages of one conversation beside the ledger of their groups."""
 
-    def __init__(self, settings: IndexSettings) -> None:
+    def __init__(self, settings: IndexSettings, *, undisturbed: bool = False) -> None:
         self.settings = settings
         self.reader = Reader.of(settings.format, settings.pins)
         self.raw: list[Any] = []
         self.ledger = Ledger(settings, self.reader.format)
-        self.undisturbed = False
-        """Whether nobody can have edited a message since :meth:`update` or the first :meth:`extend` looked at it."""
+        self.undisturbed = undisturbed
+        """Whether nobody can have edited a message since :meth:`update` or :meth:`extend` looked at it."""
         self._looked_from = 0
         """From here on they looked at every message."""
         self._outlines: list[Any | None] = []
@@ -69,6 +69,8 @@ class Conversation:
         self.reader = reader
         for view, pin in zip(views, pins, strict=True):
             self.ledger.append(view, pinned=pin)
+        if not self.undisturbed and len(self._outlines) == len(self.raw):
+            self._outlines += map(outline, new)
         self.raw.extend(new)
 
     def update(self, history: Sequence[Any]) -> IndexUpdate:
@@ -145,9 +147,9 @@ class Conversation:
 
         And where it has an equal message in another object: the caller's current object is the one to give back.
         """
-        newest = len(self.raw) - 1
+        newest = max(0, len(self.raw) - 1)
         equal: list[int] = []
-        found = len(history) if len(history) <= newest else None
+        found = len(history) if len(history) < len(self.raw) else None
         same = all(map(is_, self.raw[:newest], history))
         for position in range(newest if same else 0, min(len(self.raw), len(history))):
             theirs = history[position]

@@ -46,7 +46,11 @@ def outline(message: Any) -> Any | None:
 
 def _copied(value: Any) -> Any:
     if type(value) is dict:
-        return {key: item if type(item) in _VALUES else _copied(item) for key, item in value.items()}
+        copy = value.copy()
+        for key, item in value.items():
+            if type(item) not in _VALUES:
+                copy[key] = _copied(item)
+        return copy
     if type(value) is list:
         return [item if type(item) in _VALUES else _copied(item) for item in value]
     raise _NotPlainError

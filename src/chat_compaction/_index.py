@@ -36,9 +36,9 @@ class MessageIndex:
     only ``tokens`` is ever counted, when somebody asks for it (rules C4 and K13).
     """
 
-    def __init__(self, messages: Sequence[Any], settings: IndexSettings) -> None:
+    def __init__(self, messages: Sequence[Any], settings: IndexSettings, *, undisturbed: bool = False) -> None:
         self._settings = settings
-        self._conversation = Conversation(settings)
+        self._conversation = Conversation(settings, undisturbed=undisturbed)
         self.extend(messages)
 
     @property

@@ -86,11 +86,11 @@ class ChatReducer:
         checked_list(history, "history")
         index = self._taken(history)
         if index is None:
-            index = MessageIndex(history, self.settings)
+            index = MessageIndex(history, self.settings, undisturbed=True)
         else:
             index.include_all()
             index.update(history)
-        index._conversation.undisturbed = True
+            index._conversation.undisturbed = True
         work = Work.on(index, self.on_invalid)
         try:
             yield work

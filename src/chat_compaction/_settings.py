@@ -9,7 +9,7 @@ import attrs
 
 from ._text import shown
 from ._validators import a_bool, non_negative, one_of, refuse_async
-from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter
+from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter, shared_cache
 from .formats import Format, Message, PartKind, resolve_format
 from .formats._base import get, is_object
 
@@ -63,7 +63,7 @@ def _pins_of(pinned: Any) -> Pins:
 
 
 def _cache_of(counter: Any) -> CountCache:
-    return counter if isinstance(counter, CountCache) else CountCache(resolve_counter(counter))
+    return counter if isinstance(counter, CountCache) else shared_cache(resolve_counter(counter))
 
 
 def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
@@ -74,7 +74,7 @@ def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
 
 @attrs.frozen
 class IndexSettings:
-    """The arguments of :meth:`MessageIndex.from_messages`, checked, with one cache of counts.
+    """The arguments of :meth:`MessageIndex.from_messages`, checked, with the cache of counts that all share who count alike.
 
     ``format`` is None where it is to be detected.
     """

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
 from ._errors import InvalidHistoryError
 from ._index import MessageIndex
-from ._repair import Repaired, repair_read
 from ._report import CompactionReport
 from .instrumentation import Hook, emit
+
+if TYPE_CHECKING:
+    from ._repair import Repaired
 
 OnInvalid = Literal["keep", "repair", "raise"]
 ON_INVALID = ("keep", "repair", "raise")
@@ -31,12 +33,13 @@ class Work:
             return cls(index)
         if on_invalid == "raise":
             raise InvalidHistoryError(index.problems)
+        from ._repair import repair_read  # Loaded where it is needed: most never do.
+
         ledger, settings = index._ledger, attrs.evolve(index._settings, format=index.format)
         repaired = repair_read(index._conversation.raw, ledger.views, ledger.pins, index.format, settings)
         # A copy of a pinned message is pinned, too.
         pinned = [raw for raw, is_pinned in zip(repaired.messages, repaired.pinned, strict=True) if is_pinned]
-        mended = MessageIndex(repaired.messages, attrs.evolve(settings, pins=pinned))
-        mended._conversation.undisturbed = True
+        mended = MessageIndex(repaired.messages, attrs.evolve(settings, pins=pinned), undisturbed=True)
         mended._ledger.repaired_from = repaired.first_changed
         mended._ledger.see_changes()
         return cls(mended, repaired)

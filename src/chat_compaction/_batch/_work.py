@@ -15,7 +15,7 @@ from .._errors import CompactionError, ContextOverflowError, SessionError
 from .._reducer import as_chat_reducer
 from .._strategy import CompactionStrategy
 from .._text import some
-from ..counters import CountCache, resolve_counter
+from ..counters import resolve_counter, shared_cache
 from ..formats import FORMATS
 from ..formats._sessions import Session, parse_session
 from ._find import Task
@@ -98,7 +98,7 @@ class Worker:
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         # One cache for all sessions: those of one agent begin alike.
-        self._counts = CountCache(resolve_counter(orders.counter))
+        self._counts = shared_cache(resolve_counter(orders.counter))
         self._records = None if orders.output is None else Records(orders.output)
         self._settings = orders.digest(self._counts.counter.name)
 

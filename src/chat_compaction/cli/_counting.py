@@ -9,7 +9,7 @@ from time import perf_counter
 
 import attrs
 
-from ..counters import Counter, EstimateCounter, TokenizerCounter, framing_of, resolve_counter
+from ..counters import Counter, EstimateCounter, TokenizerCounter, bounds_of, framing_of, resolve_counter
 from ._click import arguments_are_options, usage_error
 
 _BATCH = 250_000  # characters: about a tenth of a second of counting
@@ -48,6 +48,10 @@ class _Watched:
     @property
     def framing(self) -> bool:
         return framing_of(self.counter)
+
+    @property
+    def bounds(self) -> Callable[[str], tuple[int, int]] | None:
+        return bounds_of(self.counter)
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         counts: list[int] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ._adapters import FunctionCounter, TokenizerCounter
 from ._bounds import byte_bounds
-from ._cache import CountCache
+from ._cache import CountCache, shared_cache
 from ._estimate import EstimateCounter
 from ._media import AnthropicMediaCosts, GeminiMediaCosts, MediaCosts, OpenAIMediaCosts
 from ._protocol import Counter, CounterError, bounds_of, framing_of
@@ -32,4 +32,5 @@ __all__ = [
     "byte_bounds",
     "framing_of",
     "resolve_counter",
+    "shared_cache",
 ]

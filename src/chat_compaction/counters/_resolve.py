@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ._adapters import FunctionCounter, TokenizerCounter, encodable
+from . import _backends as backends
+from ._adapters import FunctionCounter, TokenizerCounter
 from ._estimate import EstimateCounter
 from ._protocol import Counter
 
@@ -23,29 +21,36 @@ def resolve_counter(counter: Any = None) -> Counter:
     - A :class:`Counter` is taken as it is.
     - A function from a text to its tokens becomes a :class:`FunctionCounter`, a ``tokenizers.Tokenizer`` or the path
       of its file a :class:`TokenizerCounter`.
-    - None is an installed tokenizer that carries its vocabulary (o200k_base of ``rs-bpe`` or ``bpe-openai``), else
-      :class:`EstimateCounter`. The network is never asked, and a package that does not load is passed over: the
-      counter's ``name`` says which one it became.
+    - ``"o200k_base"`` is the fastest exact counter of that vocabulary which is installed, ``"splintr-rs:o200k_base"``
+      the one on that package; so are ``rs-bpe``, ``tiktoken``, ``bpe-openai`` and ``fastokens``.
+    - None is ``"o200k_base"`` where that is installed, else :class:`EstimateCounter`. The network is never asked, and
+      a package that does not load is passed over: the counter's ``name`` says which one it became.
 
     Raises:
         TypeError: for anything else.
-        ValueError: if the file of a path cannot be read.
+        ValueError: if the file of a path cannot be read, or nothing that is installed has the vocabulary named.
     """
     if counter is None:
-        return _installed() or EstimateCounter()
+        return backends.default() or EstimateCounter()
     if isinstance(counter, type):
         raise TypeError(f"counter must be {_EXPECTED} or None, got the class {counter.__name__}: make an instance")
     if isinstance(counter, Counter):
         return _checked(counter)
     if isinstance(counter, str | os.PathLike):
-        if not Path(counter).is_file():
-            raise ValueError(f"counter must be {_EXPECTED} or None, got {str(counter)!r}, which is no file")
-        return TokenizerCounter.from_file(counter)
+        return _named(counter)
     if _is_tokenizer(counter):
         return TokenizerCounter(counter)
     if callable(counter) and not hasattr(counter, "encode"):
         return FunctionCounter(counter)
     raise TypeError(f"counter must be {_EXPECTED} or None, got {counter!r}{_hint(counter)}")
+
+
+def _named(name: str | os.PathLike[str]) -> Counter:
+    """The counter of a vocabulary's name, or of a file."""
+    counter = backends.named(name) if isinstance(name, str) else None
+    if counter is None and not Path(name).is_file():
+        raise ValueError(f"counter must be {_EXPECTED} or None, got {str(name)!r}, which is no file")
+    return counter or TokenizerCounter.from_file(name)
 
 
 def _checked(counter: Counter) -> Counter:
@@ -77,29 +82,3 @@ def _hint(counter: object) -> str:
     if module == "transformers":
         return ": pass its backend_tokenizer, or lambda text: len(tokenizer.encode(text, add_special_tokens=False))"
     return ": pass lambda text: len(tokenizer.encode(text))"
-
-
-def _installed() -> Counter | None:
-    """The first layer that loads."""
-    for layer in _LAYERS:
-        try:
-            return layer()
-        except Exception:  # noqa: S112 - a default that is missing or broken is no reason to fail
-            continue
-    return None
-
-
-@cache
-def _rs_bpe() -> Counter:
-    count = import_module("rs_bpe.bpe").openai.o200k_base().count
-    return FunctionCounter(lambda text: count(encodable(text)), name="rs-bpe:o200k_base", exact=True)
-
-
-@cache
-def _bpe_openai() -> Counter:
-    # The bindings, since the package's own Encoding refuses a text of more than 200,000 tokens.
-    count = import_module("bpe_openai._bindings").tokenizer_for_encoding("o200k_base").count
-    return FunctionCounter(lambda text: count(encodable(text)), name="bpe-openai:o200k_base", exact=True)
-
-
-_LAYERS: tuple[Callable[[], Counter], ...] = (_rs_bpe, _bpe_openai)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .._errors import FormatError
+from .._loading import LazyMapping, lazy
 from .._messages import Media, Message, Part, PartKind, Role
 from . import rules
 from ._base import Format
-from ._sessions import Session, read_session
-from .anthropic import AnthropicFormat
-from .bedrock_converse import BedrockConverseFormat
-from .gemini import GeminiFormat
-from .gemini_cli import GeminiCLIFormat
-from .langchain import LangChainFormat
-from .mistral import MistralFormat
-from .openai_chat import OpenAIChatFormat
-from .openai_responses import OpenAIResponsesFormat
-from .pi_session import PiSessionFormat
-from .sharegpt import ShareGPTFormat
+
+if TYPE_CHECKING:
+    from ._sessions import Session, read_session
+    from .anthropic import AnthropicFormat
+    from .bedrock_converse import BedrockConverseFormat
+    from .gemini import GeminiFormat
+    from .gemini_cli import GeminiCLIFormat
+    from .langchain import LangChainFormat
+    from .mistral import MistralFormat
+    from .openai_chat import OpenAIChatFormat
+    from .openai_responses import OpenAIResponsesFormat
+    from .pi_session import PiSessionFormat
+    from .sharegpt import ShareGPTFormat
 
 __all__ = [
     "FORMATS",
@@ -46,19 +50,35 @@ __all__ = [
     "rules",
 ]
 
-_ALL: tuple[Format, ...] = (
-    LangChainFormat(),
-    PiSessionFormat(),
-    GeminiCLIFormat(),
-    ShareGPTFormat(),
-    MistralFormat(),
-    OpenAIChatFormat(),
-    OpenAIResponsesFormat(),
-    AnthropicFormat(),
-    GeminiFormat(),
-    BedrockConverseFormat(),
-)
-FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
+# What only few messages can be comes first: the order in which detection asks.
+_CLASSES = {
+    "langchain": "LangChainFormat",
+    "pi_session": "PiSessionFormat",
+    "gemini_cli": "GeminiCLIFormat",
+    "sharegpt": "ShareGPTFormat",
+    "mistral": "MistralFormat",
+    "openai_chat": "OpenAIChatFormat",
+    "openai_responses": "OpenAIResponsesFormat",
+    "anthropic": "AnthropicFormat",
+    "gemini": "GeminiFormat",
+    "bedrock_converse": "BedrockConverseFormat",
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy(
+        __name__, {"_sessions": ("Session", "read_session"), **{name: (kind,) for name, kind in _CLASSES.items()}}
+    )
+
+    def __dir__():
+        return sorted({*globals(), *__all__})
+
+
+def _made(name: str) -> Format:
+    made: Format = getattr(import_module(f"{__name__}.{name}"), _CLASSES[name])()
+    return made
+
+
+FORMATS: Mapping[str, Format] = LazyMapping(_CLASSES, _made)
 """The formats by name, in the order in which detection asks them: what only few messages can be comes first."""
 
 
@@ -73,11 +93,12 @@ def detect(messages: Iterable[Any]) -> Format | None:
 def detected(messages: Iterable[Any]) -> tuple[Format | None, bool]:
     """:func:`detect`, and whether it is sure."""
     likely = None
+    candidates = tuple(FORMATS.values())
     for message in messages:
-        for candidate in FORMATS.values():
+        for candidate in candidates:
             if _says(candidate.claims, message):
                 return candidate, True
-        likely = likely or next((one for one in FORMATS.values() if _says(one.hints, message)), None)
+        likely = likely or next((one for one in candidates if _says(one.hints, message)), None)
     return likely, False
 
 

@@ -23,7 +23,10 @@ from ..counters import MediaCosts
 from .rules import DuplicateResult, OrphanResult, Rule, UnansweredCall
 
 Place = tuple[Any, ...]
-"""Where a value stands: the position of its message, then keys and numbers, the outermost first."""
+"""Where a value stands: the position of its message, then keys and numbers, the outermost first.
+
+The first of them may be a place itself: nobody looks at one but for an error.
+"""
 
 PAIRS: tuple[Rule, ...] = (OrphanResult(), DuplicateResult(), UnansweredCall())
 """What every provider asks of calls and results."""
@@ -180,9 +183,13 @@ def module_of(raw: Any) -> str:
 
 def wrong(here: Place, message: str) -> MessageError:
     """The error to raise for what stands here."""
-    position, *steps = here
+    position, *steps = _steps(here)
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return MessageError(position, f"{path} {message}")
+
+
+def _steps(here: Place) -> list[Any]:
+    return [*_steps(here[0]), *here[1:]] if isinstance(here[0], tuple) else list(here)
 
 
 def role_of(raw: Any, roles: Mapping[str, Role], here: Place, format: str) -> str:
@@ -211,7 +218,7 @@ def read_as(format: str) -> str:
 
 def string(value: Any, here: Place, key: str) -> str:
     """A field that must be a string; null and absent are empty."""
-    return "" if value is None else identity(value, here, key)
+    return value if isinstance(value, str) else "" if value is None else identity(value, here, key)
 
 
 def identity(value: Any, here: Place, key: str) -> str:
@@ -228,7 +235,7 @@ def items(value: Any, here: Place, key: str, expected: str = "a list") -> Iterat
     if not is_list(value):
         raise wrong((*here, key), f"must be {expected}, got {shown(value)}")
     for number, item in enumerate(value):
-        place = (*here, key, number)
+        place = (here, key, number)
         if not is_object(item):
             raise wrong(place, f"must be an object, got {shown(item)}")
         yield item, place

@@ -62,7 +62,8 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
+# What goes in a circle goes too deep, which costs no check of every value.
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"), default=_plain).encode
 
 
 def _legible(value: Any, found: list[Media]) -> Any:

@@ -15,7 +15,20 @@ from typing import Any, ClassVar
 
 import attrs
 
-from .._messages import Media, Message, Part, PartKind, Role
+from .._messages import (
+    ASSISTANT,
+    MEDIA,
+    OPAQUE,
+    REASONING,
+    SYSTEM,
+    TEXT,
+    TOOL_CALL,
+    TOOL_RESULT,
+    USER,
+    Media,
+    Message,
+    Part,
+)
 from ..counters import AnthropicMediaCosts, MediaCosts
 from ._base import (
     PAIRS,
@@ -39,16 +52,16 @@ from ._opaque import json_text, opaque
 from ._parts import merged
 from .rules import EmptyContent, FirstUser, NotAdjacent, RepeatedId, ResultsFirst, Rule, SystemPlace
 
-_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 _MEDIA = frozenset({"image", "document"})
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _OWN_BLOCKS = _CALLS | {"redacted_thinking", "search_result", "container_upload", "compaction"}
 _OWN_BLOCKS |= {"tool_addition", "tool_removal", "fallback"}
 
 
-def _is_compaction(content: Any) -> bool:
+def _is_compaction(content: Sequence[Any]) -> bool:
     """Whether a message holds what the provider made of older messages, and nothing else."""
-    return bool(content) and is_list(content) and all(kind_of(block) == "compaction" for block in content)
+    return all(kind_of(block) == "compaction" for block in content)
 
 
 def _is_result(kind: str) -> bool:
@@ -102,13 +115,13 @@ class AnthropicFormat(Format):
         role = _ROLES[role_of(raw, _ROLES, here, self.name)]
         content = get(raw, "content")
         if isinstance(content, str):
-            return Message(role, (Part(PartKind.TEXT, content),) if content else ())
+            return Message(role, (Part(TEXT, content),) if content else ())
         blocks = items(content, here, "content", "a string or a list")
         parts = [self._part(part_kind(block, at, self.name), block, at) for block, at in blocks]
-        if not parts and role is Role.SYSTEM and get(raw, "output_config"):
-            parts = [Part(PartKind.OPAQUE)]  # It sets the effort from here on, and says nothing.
-        if _is_compaction(content):
-            role = Role.SYSTEM  # It stands for all that was ahead of it, so it never leaves.
+        if not parts and role is SYSTEM and get(raw, "output_config"):
+            parts = [Part(OPAQUE)]  # It sets the effort from here on, and says nothing.
+        elif parts and parts[0].kind is OPAQUE and _is_compaction(content):
+            role = SYSTEM  # It stands for all that was ahead of it, so it never leaves.
         return Message(role, tuple(parts))
 
     # -- writing -------------------------------------------------------------------------------
@@ -150,22 +163,26 @@ class AnthropicFormat(Format):
 
     def _part(self, kind: str, block: Any, here: Place) -> Part:
         if kind == "text":
-            return Part(PartKind.TEXT, string(get(block, "text"), here, "text"))
+            return Part(TEXT, string(get(block, "text"), here, "text"))
         if kind in _CALLS:
             name, call_id = string(get(block, "name"), here, "name"), identity(get(block, "id"), here, "id")
-            return Part(PartKind.TOOL_CALL, json_text(get(block, "input")), name, call_id)
+            return Part(TOOL_CALL, json_text(get(block, "input")), name, call_id)
         if _is_result(kind):
-            call_id = identity(get(block, "tool_use_id"), here, "tool_use_id")
-            return merged(PartKind.TOOL_RESULT, self._result_parts(get(block, "content"), here), call_id=call_id)
+            call_id, content = identity(get(block, "tool_use_id"), here, "tool_use_id"), get(block, "content")
+            if is_list(content) and len(content) == 1 and kind_of(content[0]) == "text":
+                content = string(get(content[0], "text"), (here, "content", 0), "text")
+            if isinstance(content, str):
+                return Part(TOOL_RESULT, content, "", call_id)
+            return merged(TOOL_RESULT, self._result_parts(content, here), call_id=call_id)
         if kind == "thinking":
             return self._thinking(block, here)
         if kind == "redacted_thinking":
-            return Part(PartKind.REASONING, media=(Media("encrypted_reasoning"),), signed=True)
+            return Part(REASONING, media=(Media("encrypted_reasoning"),), signed=True)
         return self._media_or_opaque(kind, block, here)
 
     def _media_or_opaque(self, kind: str, block: Any, here: Place) -> Part:
         if kind == "image":
-            return Part(PartKind.MEDIA, media=(media("image", get(block, "source")),))
+            return Part(MEDIA, media=(media("image", get(block, "source")),))
         return self._document(block, here) if kind == "document" else opaque(block)
 
     def _thinking(self, block: Any, here: Place) -> Part:
@@ -173,38 +190,38 @@ class AnthropicFormat(Format):
         signed = bool(get(block, "signature"))
         # Thinking whose display is omitted has no text; what is sent back then is the encrypted form.
         hidden = (Media("encrypted_reasoning"),) if signed and not text else ()
-        return Part(PartKind.REASONING, text, media=hidden, signed=signed)
+        return Part(REASONING, text, media=hidden, signed=signed)
 
     def _result_parts(self, content: Any, here: Place) -> list[Part]:
         """What a result holds: text, a list of blocks, or the one object of a server tool's result."""
         if content is None or isinstance(content, str):
-            return [Part(PartKind.TEXT, content or "")]
-        if not is_object(content):
+            return [Part(TEXT, content or "")]
+        if is_list(content) or not is_object(content):
             return [self._nested(block, at) for block, at in items(content, here, "content", "a string or a list")]
         if kind_of(content) == "web_fetch_result" and kind_of(get(content, "content")) == "document":
             url = get(content, "url")
             page = self._document(get(content, "content"), (*here, "content", "content"))
-            return [Part(PartKind.TEXT, url if isinstance(url, str) else ""), page]
+            return [Part(TEXT, url if isinstance(url, str) else ""), page]
         return [opaque(content)]
 
     def _nested(self, block: Any, here: Place) -> Part:
         """A block in a result or a document: calls and results are none in there."""
         kind = kind_of(block)
         if kind == "text":
-            return Part(PartKind.TEXT, string(get(block, "text"), here, "text"))
+            return Part(TEXT, string(get(block, "text"), here, "text"))
         return self._media_or_opaque(kind, block, here)
 
     def _document(self, block: Any, here: Place) -> Part:
         """Plain text, and content given as blocks, are sent as they are; any other document is counted flat."""
         source = get(block, "source")
-        parts = [Part(PartKind.TEXT, text) for key in ("title", "context") if isinstance(text := get(block, key), str)]
+        parts = [Part(TEXT, text) for key in ("title", "context") if isinstance(text := get(block, key), str)]
         if kind_of(source) == "text":
-            parts.append(Part(PartKind.TEXT, string(get(source, "data"), (*here, "source"), "data")))
+            parts.append(Part(TEXT, string(get(source, "data"), (*here, "source"), "data")))
         elif kind_of(source) == "content":
             parts += self._result_parts(get(source, "content"), (*here, "source"))
         else:
-            parts.append(Part(PartKind.MEDIA, media=(media("document", source),)))
-        return merged(PartKind.MEDIA, parts)
+            parts.append(Part(MEDIA, media=(media("document", source),)))
+        return merged(MEDIA, parts)
 
 
 def _blocks(content: Any) -> list[Any]:

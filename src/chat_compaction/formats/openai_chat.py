@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from .._messages import Media, Message, Part, PartKind, Role
+from .._messages import MEDIA, REASONING, TEXT, TOOL, TOOL_CALL, TOOL_RESULT, Media, Message, Part, Role
 from .._text import shown
 from ..counters import MediaCosts, OpenAIMediaCosts
 from ._base import (
@@ -70,9 +70,13 @@ _THOUGHT_TEXTS = ("reasoning_content", "reasoning", "thinking")
 _JOINED_LISTS = (*_THOUGHT_LISTS, "images", "tool_calls")
 _JOINED_TEXTS = (*_THOUGHT_TEXTS, "refusal")
 
+_RARE = frozenset(
+    {"parts", "name", "tool_name", "images", "refusal", "audio", "function_call", *_THOUGHT_LISTS, *_THOUGHT_TEXTS}
+)
+"""Fields that most messages are without."""
+
 _Piece = tuple[Part, str, int | None]
 """A part, the field that it stands in, and its number in there where that is a list."""
-
 
 _OTHERS = ("tool-call", "tool-result")
 """Parts of Vercel's AI SDK, whose messages have the same roles."""
@@ -100,30 +104,39 @@ class OpenAIChatFormat(Format):
         """One message; see :class:`~chat_compaction.formats.Format`."""
         here = (position,)
         role = role_of(raw, _ROLES, here, self.name)
-        if get(raw, "content") is None and is_list(get(raw, "parts")):
+        usual, content = _is_usual(raw), get(raw, "content")
+        if role == "tool" and usual and isinstance(content, str):
+            return Message(TOOL, (Part(TOOL_RESULT, content, "", self._call_id(raw, here, "tool_call_id")),))
+        if not usual and content is None and is_list(get(raw, "parts")):
             raise wrong((position, "parts"), f"is no field of OpenAI's chat {read_as(self.name)}")
         parts = tuple([part for part, _, _ in self._pieces(raw, role, here)])
-        name = string(_given(raw, "name"), here, "name")
+        name = "" if usual else string(_given(raw, "name"), here, "name")
         if role == "tool":
-            name = name or string(_given(raw, "tool_name"), here, "tool_name")
+            name = name or ("" if usual else string(_given(raw, "tool_name"), here, "tool_name"))
             call_id = self._call_id(raw, here, "tool_call_id")
             # Without an id the name is what ties the result to its call; it is sent, and counts, once.
-            result = merged(PartKind.TOOL_RESULT, parts, name="" if call_id else name, call_id=call_id)
-            return Message(Role.TOOL, (result,), name if call_id else "")
+            result = merged(TOOL_RESULT, parts, name="" if call_id else name, call_id=call_id)
+            return Message(TOOL, (result,), name if call_id else "")
         if role == "function":
             called = f"function:{identity(get(raw, 'name'), here, 'name')}"
-            parts = (merged(PartKind.TOOL_RESULT, parts, call_id=called),)
+            parts = (merged(TOOL_RESULT, parts, call_id=called),)
         return Message(_ROLES[role], parts, name)
 
     # -- reading the pieces of a message -------------------------------------------------------
 
-    def _pieces(self, raw: Any, role: str, here: Place) -> Iterator[_Piece]:
+    def _pieces(self, raw: Any, role: str, here: Place) -> list[_Piece]:
         """The parts of a message in the order in which they are numbered."""
-        if role == "assistant":
-            yield from self._reasoning(raw)
-        yield from self._content(raw, here)
-        if role == "assistant":
-            yield from self._calls(raw, here)
+        usual, speaks = _is_usual(raw), role == "assistant"
+        pieces = [] if usual or not speaks else list(self._reasoning(raw))
+        content = _given(raw, "content")
+        if isinstance(content, str):
+            pieces.append((Part(TEXT, content), "content", None))
+        elif content is not None:
+            listed = enumerate(items(content, here, "content", "a string or a list"))
+            pieces += [(self._part(item, at), "content", number) for number, (item, at) in listed]
+        if not usual:
+            pieces += self._beside_content(raw, here)
+        return [*pieces, *self._calls(raw, here)] if speaks else pieces
 
     def _reasoning(self, raw: Any) -> Iterator[_Piece]:
         for key in _THOUGHT_LISTS:
@@ -134,22 +147,16 @@ class OpenAIChatFormat(Format):
         for key in _THOUGHT_TEXTS:
             text = get(raw, key)
             if isinstance(text, str) and text:
-                yield Part(PartKind.REASONING, text), key, None
+                yield Part(REASONING, text), key, None
                 return
 
-    def _content(self, raw: Any, here: Place) -> Iterator[_Piece]:
-        content = _given(raw, "content")
-        if isinstance(content, str):
-            yield Part(PartKind.TEXT, content), "content", None
-        else:
-            for number, (item, at) in enumerate(items(content, here, "content", "a string or a list")):
-                yield self._part(item, at), "content", number
+    def _beside_content(self, raw: Any, here: Place) -> Iterator[_Piece]:
         images = get(raw, "images")
         if is_list(images):
             yield from ((_medium("image", image), "images", number) for number, image in enumerate(images))
         refusal = string(_given(raw, "refusal"), here, "refusal")
         if refusal:
-            yield Part(PartKind.TEXT, refusal), "refusal", None
+            yield Part(TEXT, refusal), "refusal", None
         audio = get(raw, "audio")
         if get(audio, "id") or get(audio, "data"):
             yield _medium("audio", audio), "audio", None
@@ -157,7 +164,7 @@ class OpenAIChatFormat(Format):
     def _part(self, item: Any, here: Place) -> Part:
         kind = part_kind(item, here, self.name)
         if kind in ("text", "refusal"):
-            return Part(PartKind.TEXT, string(get(item, kind), here, kind))
+            return Part(TEXT, string(get(item, kind), here, kind))
         if kind in ("thinking", "redacted_thinking"):
             return _thought(item)
         if kind in _OTHERS:  # Read as some part, its call and result would come apart.
@@ -169,7 +176,7 @@ class OpenAIChatFormat(Format):
             call_id = self._call_id(call, at, "id")
             kind, arguments = ("function", "arguments") if get(call, "custom") is None else ("custom", "input")
             yield self._call(get(call, kind), (*at, kind), call_id, arguments), "tool_calls", number
-        legacy = get(raw, "function_call")
+        legacy = None if _is_usual(raw) else get(raw, "function_call")
         # Some servers send an empty one along with every answer.
         if legacy is not None and (not is_object(legacy) or get(legacy, "name") or get(legacy, "arguments")):
             called = f"function:{get(legacy, 'name')}"
@@ -179,7 +186,7 @@ class OpenAIChatFormat(Format):
         if not is_object(body):
             raise wrong(here, f"must be an object, got {shown(body)}")
         name = string(get(body, "name"), here, "name")
-        return Part(PartKind.TOOL_CALL, json_text(get(body, arguments)), name, call_id)
+        return Part(TOOL_CALL, json_text(get(body, arguments)), name, call_id)
 
     def _call_id(self, raw: Any, here: Place, key: str) -> str | None:
         """The id of a call, or of the call that a message answers; None where the server gives none."""
@@ -197,7 +204,7 @@ class OpenAIChatFormat(Format):
         for number, (part, key, place) in enumerate(self._pieces(raw, role, (0,))):
             if number in parts:
                 gone.setdefault(key, set()).add(place)
-            elif part.kind is not PartKind.REASONING:
+            elif part.kind is not REASONING:
                 stays = True
         if not stays:
             return None
@@ -216,7 +223,7 @@ class OpenAIChatFormat(Format):
         role = get(raw, "role")
         if role in _OWN_ROLES:
             return changed(raw, tool_call_id=call_id) if role == "tool" else None
-        _, key, number = list(self._pieces(raw, role, (0,)))[part]
+        _, key, number = self._pieces(raw, role, (0,))[part]
         if key != "tool_calls" or number is None:
             return None
         calls = list(get(raw, "tool_calls"))
@@ -229,7 +236,7 @@ class OpenAIChatFormat(Format):
             return None
         views = self.read(first, 0), self.read(second, 0)
         both = first, second
-        if any(view.role is Role.TOOL or view.signed for view in views):
+        if any(view.role is TOOL or view.signed for view in views):
             return None
         if any(get(raw, "audio") or get(raw, "function_call") for raw in both):
             return None
@@ -242,13 +249,18 @@ class OpenAIChatFormat(Format):
         return changed(first, **given)
 
 
+def _is_usual(raw: Any) -> bool:
+    """Whether a message has none of the rare fields: one look at a dict, where an object may answer for any."""
+    return isinstance(raw, dict) and _RARE.isdisjoint(raw)
+
+
 def _given(raw: Any, key: str) -> Any:
     """A field; one that is empty, or that the ``mistralai`` package marks as unset, is as absent."""
     return get(raw, key) or None
 
 
 def _medium(kind: str, carrier: Any = None) -> Part:
-    return Part(PartKind.MEDIA, media=(media(kind, carrier),))
+    return Part(MEDIA, media=(media(kind, carrier),))
 
 
 def _thought(detail: Any) -> Part:
@@ -256,9 +268,9 @@ def _thought(detail: Any) -> Part:
     text = next((text for key in ("text", "summary", "thinking") if (text := get(detail, key)) is not None), "")
     hidden = (Media("encrypted_reasoning"),) if get(detail, "data") else ()
     if is_list(text):  # Mistral's, which no signature binds.
-        return Part(PartKind.REASONING, "\n".join(map(_words, text)), media=hidden)
+        return Part(REASONING, "\n".join(map(_words, text)), media=hidden)
     said = text if isinstance(text, str) else opaque(text).text
-    return Part(PartKind.REASONING, said, media=hidden, signed=_signed(detail))
+    return Part(REASONING, said, media=hidden, signed=_signed(detail))
 
 
 def _signed(detail: Any) -> bool:

@@ -20,7 +20,20 @@ from typing import Any, ClassVar
 
 import attrs
 
-from .._messages import Media, Message, Part, PartKind, Role
+from .._messages import (
+    MEDIA,
+    OPAQUE,
+    REASONING,
+    REFERENCE,
+    TEXT,
+    TOOL_CALL,
+    TOOL_RESULT,
+    Media,
+    Message,
+    Part,
+    PartKind,
+    Role,
+)
 from .._text import shown
 from .._validators import true_false_or_none
 from ..counters import MediaCosts, OpenAIMediaCosts
@@ -111,6 +124,8 @@ _FIXED = frozenset({"compaction", "compaction_trigger", "additional_tools", "con
 _OTHERS = frozenset({"message", "agent_message", "reasoning", "item_reference"})
 _KINDS = _OTHERS.union(_CALLS, _RESULTS, _COMPLETE, _SETTINGS, _FIXED)
 
+_ENCRYPTED = Part(REASONING, media=(Media("encrypted_reasoning"),))
+
 _CONTENT = frozenset({"output", "outputs", "summary", "content"})
 """Fields that may hold content parts. What the others hold is data, and a ``type`` in there part of what they say."""
 
@@ -167,7 +182,7 @@ class OpenAIResponsesFormat(Format):
     def _content(self, raw: Any, here: Place) -> tuple[Part, ...]:
         content = get(raw, "content")
         if isinstance(content, str):
-            return (Part(PartKind.TEXT, content),) if content else ()
+            return (Part(TEXT, content),) if content else ()
         found = items(content, here, "content", "a string or a list")
         return tuple([_part(part_kind(item, at, self.name), item, at) for item, at in found])
 
@@ -210,40 +225,40 @@ def _parts(kind: str, raw: Any, here: Place) -> tuple[Part, ...]:
         asked, answered = _COMPLETE[kind]
         found = _drawn(raw) if kind == "image_generation_call" else _read(answered, raw, here)
         call = _call(kind, asked, raw, here)
-        return call, merged(PartKind.TOOL_RESULT, found, call_id=call.call_id)
+        return call, merged(TOOL_RESULT, found, call_id=call.call_id)
     if kind == "reasoning":
         return (_reasoning(raw, here),)
     if kind == "item_reference":
-        return (Part(PartKind.REFERENCE),)
+        return (Part(REFERENCE),)
     if kind in _SETTINGS:
-        return (merged(PartKind.OPAQUE, _read(_SETTINGS[kind], raw, here)),)
+        return (_all_of(OPAQUE, _SETTINGS[kind], raw, here),)
     return (_unknown(kind, raw, here),)
 
 
 def _call(kind: str, fields: _Fields, raw: Any, here: Place) -> Part:
     name = _tool_name(raw, here) or kind.removesuffix("_call")
-    return merged(PartKind.TOOL_CALL, _read(fields, raw, here), name=name, call_id=_call_id(kind, raw, here))
+    return _all_of(TOOL_CALL, fields, raw, here, name=name, call_id=_call_id(kind, raw, here))
 
 
 def _results(kind: str, raw: Any, here: Place) -> tuple[Part, ...]:
     """A result; one that names its tool and no call was asked for by no model, and is complete in itself."""
-    call_id, found = _call_id(kind, raw, here), _read(_RESULTS[kind], raw, here)
-    result = merged(PartKind.TOOL_RESULT, found, call_id=call_id)
+    call_id = _call_id(kind, raw, here)
+    result = _all_of(TOOL_RESULT, _RESULTS[kind], raw, here, call_id=call_id)
     name = _tool_name(raw, here) if call_id is None else ""
-    return (Part(PartKind.TOOL_CALL, name=name), result) if name else (result,)
+    return (Part(TOOL_CALL, name=name), result) if name else (result,)
 
 
 def _drawn(raw: Any) -> list[Part]:
     """The image that was made, which is bare base64."""
     image = get(raw, "result")
-    return [Part(PartKind.MEDIA, media=(media("image", image),))] if image else []
+    return [Part(MEDIA, media=(media("image", image),))] if image else []
 
 
 def _reasoning(raw: Any, here: Place) -> Part:
     """Summary and text, each once where they say the same; what is encrypted counts flat."""
-    said = merged(PartKind.REASONING, list(dict.fromkeys(_read(("summary", "content"), raw, here))))
-    hidden = (Media("encrypted_reasoning"),) if get(raw, "encrypted_content") else ()
-    return attrs.evolve(said, media=said.media + hidden)
+    found = _read(("summary", "content"), raw, here)
+    said = list(dict.fromkeys(found)) if len(found) > 1 else found
+    return merged(REASONING, [*said, _ENCRYPTED] if get(raw, "encrypted_content") else said)
 
 
 def _unknown(kind: str, raw: Any, here: Place) -> Part:
@@ -252,23 +267,35 @@ def _unknown(kind: str, raw: Any, here: Place) -> Part:
     call_id = get(raw, "call_id")
     if not isinstance(call_id, str) or not call_id or kind in _FIXED:
         return part
-    paired = PartKind.TOOL_RESULT if kind.endswith("_output") else PartKind.TOOL_CALL
+    paired = TOOL_RESULT if kind.endswith("_output") else TOOL_CALL
     return attrs.evolve(part, kind=paired, call_id=call_id)
 
 
 def _call_id(kind: str, raw: Any, here: Place) -> str | None:
-    keys = _IDS.get(kind, ("call_id",) if kind in _RESULTS else ("call_id", "id"))
-    return next((found for key in keys if (found := string(get(raw, key), here, key))), None)
+    for key in _IDS.get(kind, ("call_id",) if kind in _RESULTS else ("call_id", "id")):
+        found = string(get(raw, key), here, key)
+        if found:
+            return found
+    return None
 
 
 def _tool_name(raw: Any, here: Place) -> str:
     """The tool's name as the model writes it, with the namespace or the server ahead; empty where there is none."""
     name = string(get(raw, "name"), here, "name")
-    spaces = (get(raw, key) for key in ("namespace", "server_label"))
-    return ".".join([*(space for space in spaces if isinstance(space, str) and space), name]) if name else ""
+    spaces = [get(raw, key) for key in ("namespace", "server_label")] if name else ()
+    return ".".join([*(space for space in spaces if isinstance(space, str) and space), name])
 
 
 # -- what stands in the fields of an item --------------------------------------------------------
+
+
+def _all_of(
+    kind: PartKind, fields: _Fields, raw: Any, here: Place, *, name: str = "", call_id: str | None = None
+) -> Part:
+    """One part of all that these fields hold: nearly always one text."""
+    if len(fields) == 1 and isinstance(text := get(raw, fields[0]), str):
+        return Part(kind, text, name, call_id)
+    return merged(kind, _read(fields, raw, here), name=name, call_id=call_id)
 
 
 def _read(fields: _Fields, raw: Any, here: Place) -> list[Part]:
@@ -280,7 +307,7 @@ def _values(key: str, value: Any, here: Place) -> Iterable[Part]:
     if value is None or value == "":
         return ()
     if isinstance(value, str) or key not in _CONTENT:
-        return (Part(PartKind.TEXT, _json(value)),)
+        return (Part(TEXT, _json(value)),)
     if is_list(value) and any(map(kind_of, value)):
         return [_part(kind_of(item), item, (*here, number)) for number, item in enumerate(value)]
     return (_part(kind_of(value), value, here),)
@@ -288,8 +315,8 @@ def _values(key: str, value: Any, here: Place) -> Iterable[Part]:
 
 def _part(kind: str, item: Any, here: Place) -> Part:
     if kind in _TEXTS:
-        return Part(PartKind.TEXT, string(get(item, _TEXTS[kind]), here, _TEXTS[kind]))
-    return Part(PartKind.MEDIA, media=(media(_MEDIA[kind], item),)) if kind in _MEDIA else opaque(item)
+        return Part(TEXT, string(get(item, _TEXTS[kind]), here, _TEXTS[kind]))
+    return Part(MEDIA, media=(media(_MEDIA[kind], item),)) if kind in _MEDIA else opaque(item)
 
 
 def _json(value: Any) -> str:

@@ -26,6 +26,8 @@ def log_report(report: CompactionReport) -> None:
     handler. Nothing is configured here, so an unconfigured program stays silent, and structlog is
     imported at the first event that somebody listens to.
     """
+    if "logging" not in sys.modules:
+        return  # Nobody can listen.
     import logging
 
     level = logging.WARNING if not report.fits else logging.DEBUG if report.skipped else logging.INFO

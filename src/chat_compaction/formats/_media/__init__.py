@@ -13,9 +13,6 @@ import attrs
 
 from ..._messages import Media
 from .._base import get, is_object
-from ._headers import Data, pixels
-from ._pdf import pages
-from ._sound import seconds
 
 MOST_PIXELS = 100_000
 """Of a side. More is no image that anybody sends: JPEG ends at 65,535, and all that read images far below this."""
@@ -50,17 +47,24 @@ def media(kind: str, data: Any = None, mime: str = "", detail: Any = "") -> Medi
         start = data.find(",", 0, 512) + 1 if isinstance(data, str) and data.startswith("data:") else 0
         found = Media(_kind(kind, data[5:start] if start else mime), detail=_detail(detail))
         if data and not (isinstance(data, str) and "://" in data[:16]):
-            found = _measured(found, Data.of(data, start))
+            found = _measured(found, data, start)
     return found
 
 
-def _measured(found: Media, data: Data) -> Media:
+def _measured(found: Media, given: Any, start: int) -> Media:
+    from ._headers import Data, pixels  # Here and below: most conversations carry no data.
+
+    data = Data.of(given, start)
     if found.kind == "image":
         size = pixels(data)
         return attrs.evolve(found, width=size[0], height=size[1]) if size and max(size) <= MOST_PIXELS else found
     if found.kind == "document":
+        from ._pdf import pages
+
         count = pages(data)
         return attrs.evolve(found, pages=count) if count and count <= MOST_PAGES else found
+    from ._sound import seconds
+
     length = seconds(data) if found.kind in ("audio", "video") else None
     return attrs.evolve(found, seconds=length) if length is not None and length <= MOST_SECONDS else found
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import attrs
 
-from ..._messages import PartKind, Tie, TieKind
+from ..._messages import ANSWER, OPEN, ORPHAN, REASONING, REPEATED, SECOND, Tie
 from ._rule import Rule
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class OrphanResult(Rule):
 
     def check_tie(self, tie: Tie) -> str | None:
         """See :class:`Rule`."""
-        if tie.kind is not TieKind.ORPHAN:
+        if tie.kind is not ORPHAN:
             return None
         return f"a result for the call {tie.call_id!r}, which was never made before"
 
@@ -39,7 +39,7 @@ class DuplicateResult(Rule):
 
     def check_tie(self, tie: Tie) -> str | None:
         """See :class:`Rule`."""
-        if tie.kind is not TieKind.SECOND:
+        if tie.kind is not SECOND:
             return None
         return f"a second result for the call {tie.call_id!r}, which is answered already"
 
@@ -61,13 +61,13 @@ class UnansweredCall(Rule):
 
     def check_tie(self, tie: Tie) -> str | None:
         """See :class:`Rule`."""
-        return f"the call {tie.call_id!r} never got a result" if tie.kind is TieKind.OPEN else None
+        return f"the call {tie.call_id!r} never got a result" if tie.kind is OPEN else None
 
     def repair(self, draft: Draft) -> None:
         """See :class:`Rule`."""
         for tie in draft.wrong_ties(self):
             action = f"removed the call {tie.call_id!r}, which never got a result"
-            if any(part.kind is PartKind.REASONING for part in draft.views[tie.position].parts):
+            if draft.views[tie.position].kinds & REASONING.bit:
                 draft.drop(self, tie.position, f"{action}, with its message: its reasoning may not be altered")
             else:
                 draft.cut(self, tie.position, {tie.part}, action)
@@ -95,7 +95,7 @@ class NotAdjacent(Rule):
     def check_tie(self, tie: Tie) -> str | None:
         """See :class:`Rule`."""
         late = tie.turns > 1 or tie.said_between > 0 if self.turns else tie.between > 0
-        if tie.kind is not TieKind.ANSWER or tie.same_side or not late:
+        if not late or tie.same_side or tie.kind is not ANSWER:
             return None
         return f"the result of the call {tie.call_id!r} does not follow it at once"
 
@@ -115,7 +115,7 @@ class RepeatedId(Rule):
 
     def check_tie(self, tie: Tie) -> str | None:
         """See :class:`Rule`."""
-        return f"the call id {tie.call_id!r} is that of an earlier call" if tie.kind is TieKind.REPEATED else None
+        return f"the call id {tie.call_id!r} is that of an earlier call" if tie.kind is REPEATED else None
 
     def repair(self, draft: Draft) -> None:
         """See :class:`Rule`."""

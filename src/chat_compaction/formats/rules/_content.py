@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import attrs
 
-from ..._messages import Message, Part, PartKind, Role
+from ..._messages import SYSTEM, TEXT, TOOL_RESULT, USER, Message
 from ..._validators import one_of
 from ._rule import Rule
 
@@ -33,11 +33,15 @@ class EmptyContent(Rule):
         """See :class:`Rule`."""
         if not message.parts:
             return "the message is empty"
-        return "a text in the message is empty" if self._blank(message) else None
+        return "a text in the message is empty" if message.kinds & TEXT.bit and self._blank(message) else None
 
     def _blank(self, message: Message) -> set[int]:
         """The numbers of the texts that may not be there."""
-        blank = {number for number, part in enumerate(message.parts) if _is_blank(part)}
+        blank = {
+            number
+            for number, part in enumerate(message.parts)
+            if part.kind is TEXT and (not part.text or part.text.isspace()) and not part.media
+        }
         if not blank:
             return blank
         if self.spaces == "refused" or (self.spaces == "alone" and len(blank) == len(message.parts)):
@@ -58,11 +62,7 @@ class EmptyContent(Rule):
 def _opens(draft: Draft, position: int) -> bool:
     """Whether a message is the user's that comes first: without it, the assistant would, which nobody could mend."""
     views = draft.views
-    return views[position].role is Role.USER and all(view.role is Role.SYSTEM for view in views[:position])
-
-
-def _is_blank(part: Part) -> bool:
-    return part.kind is PartKind.TEXT and not part.media and not part.text.strip()
+    return views[position].role is USER and all(view.role is SYSTEM for view in views[:position])
 
 
 @attrs.frozen
@@ -73,8 +73,10 @@ class ResultsFirst(Rule):
 
     def check_message(self, message: Message) -> str | None:
         """See :class:`Rule`."""
-        kinds = [part.kind is PartKind.TOOL_RESULT for part in message.parts]
-        if message.role is not Role.USER or kinds == sorted(kinds, reverse=True):
+        if message.role is not USER or not message.kinds & TOOL_RESULT.bit or message.kinds == TOOL_RESULT.bit:
+            return None
+        results = [part.kind is TOOL_RESULT for part in message.parts]
+        if results == sorted(results, reverse=True):
             return None
         return "a result stands behind other content"
 
@@ -82,5 +84,5 @@ class ResultsFirst(Rule):
         """See :class:`Rule`."""
         for position in draft.wrong_messages(self):
             parts = draft.views[position].parts
-            order = sorted(range(len(parts)), key=lambda number: parts[number].kind is not PartKind.TOOL_RESULT)
+            order = sorted(range(len(parts)), key=lambda number: parts[number].kind is not TOOL_RESULT)
             draft.reorder(self, position, order, "moved the results ahead of the other content")

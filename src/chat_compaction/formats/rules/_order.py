@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from ..._messages import Message, PartKind, Role, Seam
-from ._rule import Rule
+from ..._messages import ASSISTANT, OPAQUE, SYSTEM, TOOL, TOOL_RESULT, USER, Message, Seam
+from ._rule import Rule, asked_where
 
 if TYPE_CHECKING:
     from ._draft import Draft
@@ -24,9 +24,10 @@ class FirstUser(Rule):
 
     name: ClassVar[str] = "first_user"
 
+    @asked_where(lambda before, after, at_head: at_head and after not in (USER, SYSTEM))
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
-        if not seam.at_head or seam.after.role in (Role.USER, Role.SYSTEM):
+        if not seam.at_head or seam.after.role in (USER, SYSTEM):
             return None
         return "the first message after system messages must be a user's"
 
@@ -34,7 +35,7 @@ class FirstUser(Rule):
         """See :class:`Rule`."""
         # One that only answers calls would lose its results, since the calls leave.
         speaking = (position for position, view in enumerate(draft.views) if view.speaks_for_user)
-        ahead = [place for place in range(next(speaking, 0)) if draft.views[place].role is not Role.SYSTEM]
+        ahead = [place for place in range(next(speaking, 0)) if draft.views[place].role is not SYSTEM]
         if all(map(draft.may_leave, ahead)):  # What stays would be first.
             for place in ahead:
                 draft.drop(self, place, "removed, since the first message must be a user's")
@@ -49,15 +50,16 @@ class Alternation(Rule):
 
     name: ClassVar[str] = "alternation"
 
+    @asked_where(lambda before, after, at_head: before is not None and (before is ASSISTANT) is (after is ASSISTANT))
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
         before, after = seam.before, seam.after
-        if before is None or Role.SYSTEM in (before.role, after.role):
+        if before is None or SYSTEM in (before.role, after.role):
             return None
-        parallel = before.role is after.role is Role.TOOL
-        if parallel or (before.role is Role.ASSISTANT) is not (after.role is Role.ASSISTANT):
+        parallel = before.role is after.role is TOOL
+        if parallel or (before.role is ASSISTANT) is not (after.role is ASSISTANT):
             return None
-        who = "assistant" if after.role is Role.ASSISTANT else "user"
+        who = "assistant" if after.role is ASSISTANT else "user"
         return f"follows another message of the {who}; the two sides must alternate"
 
     def repair(self, draft: Draft) -> None:
@@ -72,9 +74,10 @@ class UserAfterTool(Rule):
 
     name: ClassVar[str] = "user_after_tool"
 
+    @asked_where(lambda before, after, at_head: before is TOOL and after is USER)
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
-        if seam.before is None or seam.before.role is not Role.TOOL or seam.after.role is not Role.USER:
+        if seam.before is None or seam.before.role is not TOOL or seam.after.role is not USER:
             return None
         return "a user's message follows a tool's at once"
 
@@ -85,11 +88,12 @@ class SystemAfterUser(Rule):
 
     name: ClassVar[str] = "system_after_user"
 
+    @asked_where(lambda before, after, at_head: after is SYSTEM)
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
-        if seam.after.role is not Role.SYSTEM or seam.before is None:
+        if seam.after.role is not SYSTEM or seam.before is None:
             return None
-        if seam.before.role in (Role.USER, Role.SYSTEM):
+        if seam.before.role in (USER, SYSTEM):
             return None
         return "a system message follows the assistant's or a tool's"
 
@@ -100,10 +104,11 @@ class CallAfterUser(Rule):
 
     name: ClassVar[str] = "call_after_user"
 
+    @asked_where(lambda before, after, at_head: before is ASSISTANT)
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
         before = seam.before
-        if not seam.after.calls or before is None or before.role is not Role.ASSISTANT or before.calls:
+        if not seam.after.calls or before is None or before.role is not ASSISTANT or before.calls:
             return None
         return "calls a tool right behind another message of the model"
 
@@ -120,16 +125,17 @@ class SystemPlace(Rule):
 
     name: ClassVar[str] = "system_place"
 
+    @asked_where(lambda before, after, at_head: SYSTEM in (before, after))
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
         before, after = seam.before, seam.after
         if _instructs(after):
             if before is None:
                 return "a system message comes first; the system prompt belongs into a field of its own"
-            provider_ran = before.parts and before.parts[-1].kind is PartKind.TOOL_RESULT
-            if before.role is Role.ASSISTANT and not provider_ran:
+            provider_ran = before.parts and before.parts[-1].kind is TOOL_RESULT
+            if before.role is ASSISTANT and not provider_ran:
                 return "a system message follows the assistant's, not the user's"
-        elif before is not None and not seam.at_head and _instructs(before) and after.role is not Role.ASSISTANT:
+        elif before is not None and not seam.at_head and _instructs(before) and after.role is not ASSISTANT:
             return "follows a system message, which must come right ahead of the assistant's"
         return None
 
@@ -159,15 +165,13 @@ class SystemPlace(Rule):
         for position in range(len(views) - 1, -1, -1):
             places[position] = found
             last = position == len(views) - 1
-            if views[position].role is Role.USER and (last or views[position + 1].role is Role.ASSISTANT):
+            if views[position].role is USER and (last or views[position + 1].role is ASSISTANT):
                 found = position
         return places
 
 
 def _instructs(message: Message) -> bool:
-    if message.role is not Role.SYSTEM:
-        return False
-    return not message.parts or any(part.kind is not PartKind.OPAQUE for part in message.parts)
+    return message.role is SYSTEM and message.kinds != OPAQUE.bit
 
 
 @attrs.frozen
@@ -181,7 +185,7 @@ class LastRole(Rule):
 
     def check_last(self, message: Message) -> str | None:
         """See :class:`Rule`."""
-        return "the last message is the assistant's" if message.role is Role.ASSISTANT else None
+        return "the last message is the assistant's" if message.role is ASSISTANT else None
 
 
 @attrs.frozen
@@ -190,9 +194,10 @@ class ReasoningAlone(Rule):
 
     name: ClassVar[str] = "reasoning_alone"
 
+    @asked_where(lambda before, after, at_head: before is ASSISTANT and after is not ASSISTANT)
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
-        if seam.before is None or not seam.before.reasoning_only or seam.after.role is Role.ASSISTANT:
+        if seam.before is None or not seam.before.reasoning_only or seam.after.role is ASSISTANT:
             return None
         return "the reasoning ahead of it led to nothing"
 
