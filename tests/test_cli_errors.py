@@ -61,7 +61,7 @@ def path(tmp_path: Path) -> Path:
         (["--max-tokens", "5", "-o", "."], ".: is a folder; expected a file"),
         (["--max-token", "5"], "No such option"),
         (["--max-tokens"], "Option '--max-tokens' requires an argument"),
-        (["--max-tokens", "5", "more.json"], "Got unexpected extra argument"),
+        (["--max-tokens", "5", "more.json"], "--output must be a folder for many sessions, got standard output"),
     ],
 )
 def test_wrong_use_names_the_option(path: Path, options: list[str], error: str) -> None:
@@ -215,7 +215,7 @@ def test_too_deep_to_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     path = write(tmp_path / "session.json", session())
     output = write(tmp_path / "out.json", [])
-    monkeypatch.setattr("chat_compaction.formats._sessions.json.dumps", fail)
+    monkeypatch.setattr("json.dumps", fail)
     line = fails(run("compact", path, "--max-tokens", "300", "-o", output))
     assert line == "a message is nested too deeply to be written"
     assert output.read_text() == "[]"

@@ -137,7 +137,6 @@ def _compact_one(
     read = read_session(session, options["sidechain"])
     refuse_agents_own(read, session, "--output", output)
     index = index_of(read, session, options, progress=not options["quiet"])
-    index._conversation.undisturbed = True
     try:
         work = Work.on(index, options["on_invalid"])
         index = work.index

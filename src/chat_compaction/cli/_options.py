@@ -204,7 +204,10 @@ def read_index(session: Session, source: str, **settings: Any) -> MessageIndex:
     if settings.get("format") == "auto" and session.format in FORMATS:
         settings["format"] = session.format
     try:
-        return MessageIndex.from_messages(session.messages, **settings)
+        index = MessageIndex.from_messages([], **settings)
+        index._conversation.undisturbed = True  # Nobody else has these messages.
+        index.extend(session.messages)
+        return index
     except MessageError as error:
         # The library speaks of its argument, the user knows the option.
         raise Failure(f"{shown(source)}: {str(error).replace('; format= names', '; --format names')}") from error
