@@ -1,5 +1,6 @@
 """The pages in docs/: every example runs and prints what is shown, and the reference pages leave nothing out."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -92,7 +93,8 @@ def test_the_report_page_has_every_rule_and_reason() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/chat_compaction").glob("_*.py"))
     own = set(re.findall(r'Problem\(\w+(?:\.\w+)?, "(\w+)"', source))
     everywhere = {rule.name for rule in Format.default_rules}
-    reasons = set(re.findall(r'(?:why\.setdefault\([^)]*\)?, |return )"(\w+)"', _source("_floor")))
+    constants = (node.value for node in ast.walk(ast.parse(_source("_floor"))) if isinstance(node, ast.Constant))
+    reasons = {value for value in constants if isinstance(value, str) and value.isidentifier()}
     assert own == {"rejoined"}
     assert reasons >= {"pinned", "floor", "last_user"}
     page = text_of("report.md")

@@ -60,10 +60,9 @@ def compact_sessions(
     since, or with ``force``. ``pinned`` may also name positions, which hold in every session; ``hooks`` run in
     this process. The other arguments are those of :func:`as_chat_reducer`.
 
-    Raises:
-        TypeError, ValueError: at the call, if an argument is wrong, does not pickle where ``jobs`` needs it, or if
-            no session is found.
-        CompactionError: at the first result, if the processes cannot start.
+    At the call, an argument that is wrong, or does not pickle where ``jobs`` needs it, is a :class:`TypeError` or
+    :class:`ValueError`, and so it is where no session is found. Processes that cannot start are a
+    :class:`CompactionError` at the first result.
     """
     settings: dict[str, Any] = {
         "format": format,
