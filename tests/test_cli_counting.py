@@ -2,6 +2,7 @@
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ import chat_compaction as cc
 from chat_compaction.cli import _counting
 from chat_compaction.cli._counting import counter_of, with_progress
 from chat_compaction.counters import framing_of
+from tests._cli import run, session, write
 
 TEXTS = ["one two", "", "three " * 40, "four"] * 5
 
@@ -81,3 +83,14 @@ def test_the_estimate_can_be_asked_for() -> None:
     """--counter estimate takes the estimate, whatever is installed; no option what the library takes."""
     assert counter_of("estimate", None) == cc.EstimateCounter()
     assert counter_of(None, None).name == counter_of("auto", None).name
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_vocabulary_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: bool) -> None:
+    """``--counter o200k_base`` insists: an estimate is no answer, and the error says what to install."""
+    monkeypatch.setattr("chat_compaction.counters._backends.fastest", lambda: None)
+    path = write(tmp_path / "one.json", session())
+    options = ["--jobs", "1", "-o", tmp_path / "out"] if many else []
+    result = run("compact", path, "--max-tokens", "300", "--counter", "o200k_base", *options)
+    assert result.exit_code == 2
+    assert "--counter 'o200k_base' needs a package that has it: pip install \"chat-compaction[exact]\"" in result.stderr

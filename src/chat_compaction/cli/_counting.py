@@ -18,8 +18,11 @@ _PATIENCE = 0.5  # seconds that nobody minds
 
 def counter_of(name: str | None, tokenizer: str | None) -> Counter:
     """The counter of ``--counter`` and ``--tokenizer``."""
+    if tokenizer is None and name == "estimate":
+        return EstimateCounter()
     if tokenizer is None:
-        return EstimateCounter() if name == "estimate" else resolve_counter(None)
+        with arguments_are_options({"counter": "--counter"}):
+            return resolve_counter(None if name == "auto" else name)
     if name is not None:
         usage_error(f"--tokenizer and --counter exclude each other, got --counter {name} and --tokenizer {tokenizer}")
     with arguments_are_options({"path": "--tokenizer"}):

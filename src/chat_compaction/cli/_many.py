@@ -20,7 +20,7 @@ from ._counting import counter_of
 from ._files import check_output, same_file, shown, writing
 from ._tally import Tally
 
-_ARGUMENTS = {"sessions": "SESSION", "output": "--output", "path": "--tokenizer", "counter": "--tokenizer"}
+_ARGUMENTS = {"sessions": "SESSION", "output": "--output", "path": "--tokenizer"}
 _SETTINGS = ("format", "reserved", "on_invalid", "on_overflow", "bound_reasoning")
 
 
@@ -66,7 +66,8 @@ def _plan(sessions: Sequence[str], strategy: CompactionStrategy, output: str, op
         "validate": False,
     }
     pins = SessionPins(positions=tuple(sorted(options["pin"])))
-    with arguments_are_options(_ARGUMENTS):
+    counter = "--counter" if options["tokenizer"] is None else "--tokenizer"
+    with arguments_are_options(_ARGUMENTS | {"counter": counter}):
         orders = Orders(strategy, _counter(options), pins, settings, Path(output), options["force"])
         return Plan.of(sessions, orders, options["jobs"] or (None if options["jobs"] == 0 else 1))
 
@@ -78,7 +79,8 @@ def _counter(options: dict[str, Any]) -> Any:
         return tokenizer
     if tokenizer is not None:
         counter_of(options["counter"], tokenizer)  # It says what is wrong.
-    return EstimateCounter() if options["counter"] == "estimate" else None
+    name = options["counter"]
+    return EstimateCounter() if name == "estimate" else None if name == "auto" else name
 
 
 def _check_report(report: str, plan: Plan) -> None:

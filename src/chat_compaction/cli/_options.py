@@ -59,8 +59,9 @@ reading_options = _all(
     option(
         _READING,
         "--counter",
-        type=click.Choice(["auto", "estimate"]),
-        help="What counts tokens: an installed vocabulary if there is one (auto, the default), or an estimate.",
+        type=click.Choice(["auto", "o200k_base", "estimate"]),
+        help="What counts tokens: an installed vocabulary if there is one (auto, the default), o200k_base or an error "
+        "where none is installed, or an estimate.",
     ),
     option(_READING, "--tokenizer", metavar="FILE", help="Count with this tokenizer.json (or .json.gz) instead."),
     option(

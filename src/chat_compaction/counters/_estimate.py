@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from string import ascii_lowercase
 
@@ -138,8 +138,9 @@ def _word_features(piece: str) -> dict[str, int]:
     size, low = len(word), word.lower()
     if size > 3 and len(set(word)) == 1:
         return {"run": size}
-    features = Counter(map("".join, pairwise(low)))
-    features[f"length {min(size, 4)}"] = 1
+    features = {f"length {min(size, 4)}": 1}
+    for pair in map("".join, pairwise(low)):
+        features[pair] = features.get(pair, 0) + 1
     if size > 1 and not word[1:].islower():
         kind = "capitals" if word.isupper() else "mixed"
         features[kind], features[f"{kind}, letters"] = 1, size
@@ -155,9 +156,10 @@ def _parts(text: str) -> list[str]:
     return [part for piece in _cutter(_PIECES)(text) for part in _cutter(_PARTS)(piece)]
 
 
+@lru_cache(maxsize=1 << 15)
 def _cost_of_part(part: str) -> int:
     weights = _weights()
-    above = sum(weights.get(feature, 0) * times for feature, times in _features(part).items())
+    above = sum([weights.get(feature, 0) * times for feature, times in _features(part).items()])
     return max(100, min(100 + above, 100 * _most(part)))
 
 
