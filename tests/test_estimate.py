@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import estimate_tables as tables
 from benchmarks import estimate_texts as texts
 from benchmarks import fit_estimate as bench
 from benchmarks.estimate_texts import Session
@@ -426,7 +427,7 @@ def test_the_module_of_weights_is_python() -> None:
 
 def test_errors_are_shares() -> None:
     """The median and the 95th percentile, without a sign."""
-    found = bench.errors([(110, 100), (90, 100), (100, 100), (150, 100)])
+    found = tables.errors([(110, 100), (90, 100), (100, 100), (150, 100)])
     assert found.number == 4
     assert found.median == pytest.approx(0.1)
     assert found.high == pytest.approx(0.5)
@@ -447,22 +448,22 @@ def test_only_the_generated_part_of_the_page_is_replaced() -> None:
 def test_the_weights_and_the_tables_are_the_benchmarks() -> None:
     """The package has the weights of the fit, and the page what the benchmark writes; the aims of the estimate hold."""
     data = _shared.shared_dir() / "data"
-    vocabularies = bench.shared_vocabularies(data)
+    vocabularies = tables.shared_vocabularies(data)
     fitted, held_out = texts.halves(texts.sessions(data))
     weights = bench.fit(fitted, vocabularies["o200k_base"])
     assert bench.weights_module(weights) == bench.WEIGHTS.read_text(encoding="utf-8")
 
     page = bench.PAGE.read_text(encoding="utf-8").partition(bench.BEGIN)[2].partition(bench.END)[0]
-    rows = [*bench.summary(fitted, held_out, vocabularies), *bench.by_source(held_out, vocabularies)]
-    rows += bench.ratios(texts.LANGUAGES, vocabularies["o200k_base"])
-    rows += bench.ratios(texts.hard_texts(), vocabularies["o200k_base"])
+    rows = [*tables.summary(fitted, held_out, vocabularies), *tables.by_source(held_out, vocabularies)]
+    rows += tables.ratios(texts.LANGUAGES, vocabularies["o200k_base"])
+    rows += tables.ratios(texts.hard_texts(), vocabularies["o200k_base"])
     missing = [row for row in rows if row not in page]
     if "Python {}.{} ".format(*sys.version_info) in page:
-        missing += [row for row in bench.other_texts(vocabularies) if row not in page]
+        missing += [row for row in tables.other_texts(vocabularies) if row not in page]
     assert missing == []
 
     for count_exactly in vocabularies.values():
-        by_session, by_message = bench.judged(held_out, count_exactly, bench.estimated(EstimateCounter()))
+        by_session, by_message = tables.judged(held_out, count_exactly, tables.estimated(EstimateCounter()))
         assert by_session.number >= 50
         assert by_session.median <= 0.03
         assert by_session.high <= 0.08
