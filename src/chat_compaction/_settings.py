@@ -74,7 +74,7 @@ def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
 
 @attrs.frozen
 class IndexSettings:
-    """The arguments of :meth:`MessageIndex.from_messages`, checked, with the cache of counts that all share who count alike.
+    """The arguments of :meth:`MessageIndex.from_messages`, checked; the cache of counts is shared by all who count alike.
 
     ``format`` is None where it is to be detected.
     """
