@@ -122,11 +122,10 @@ class Reporter:
 
 def _before(before: Measure, after: Measure, gone: list[Bundle], back: list[Bundle], *, drops: bool) -> Measure:
     """What is known now of the tokens before: what is in now, and what was counted of what left."""
-    if drops and before.tokens_exact:
-        return before
+    if drops:
+        return before  # What is in now may have been sent with its reasoning then.
     known = after.tokens + sum(map(_least, gone)) - sum(map(_least, back))
-    # Reasoning that was dropped is counted no more.
-    return attrs.evolve(before, tokens=known, tokens_exact=not drops and not any(map(_uncounted, gone)))
+    return attrs.evolve(before, tokens=known, tokens_exact=not any(map(_uncounted, gone)))
 
 
 _least, _uncounted = attrgetter("least"), attrgetter("uncounted")
