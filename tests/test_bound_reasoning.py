@@ -455,6 +455,46 @@ def test_a_copy_follows_its_message() -> None:
     assert index.included_messages()[-1]["content"] == [{"type": "text", "text": "b, and more"}]
 
 
+def test_a_copy_follows_what_no_reader_looks_at() -> None:
+    """C2 and K8: a cache mark moved, a key of the caller's, another picture: what is sent has it."""
+    picture = {"type": "image", "source": {"type": "url", "url": "https://example.com/1.png"}}
+    blocks = [thinking("x"), {"type": "text", "text": "b"}, picture]
+    history: list[Raw] = [user("one"), said("a"), user("two"), {"role": "assistant", "content": blocks}, user("three")]
+    reducer = cc.as_chat_reducer(cut(3), format="anthropic", counter=CHARACTERS, bound_reasoning="drop", hooks=())
+    before = reducer(history)[1]
+    assert reducer(history)[1] is before
+    blocks[1] = {**blocks[1], "cache_control": {"type": "ephemeral"}}
+    assert reducer(history)[1]["content"] == blocks[1:]
+    blocks[2] = {"type": "image", "source": {"type": "url", "url": "https://example.com/2.png"}}
+    assert reducer(history)[1]["content"] == blocks[1:]
+    history[3]["extra"] = 1
+    assert reducer(history)[1]["extra"] == 1
+
+
+def test_what_a_result_brings_back_has_its_thinking_again() -> None:
+    """G2 and C2: nothing is out any more, and what counts is what is sent."""
+    asked = {"role": "assistant", "content": [thinking("x" * 50), {"type": "text", "text": "b"}, *call_blocks("c")]}
+    history: list[Raw] = [user("one"), asked]
+    arguments: dict[str, Any] = {"format": "anthropic", "counter": CHARACTERS, "bound_reasoning": "drop"}
+    index = cc.MessageIndex.from_messages(history, pending_turns=0, **arguments)
+    index.extend([user("two"), said("a")])
+    index.exclude(index.groups[1], "by hand")
+    index.extend([{"role": "user", "content": [result_block("c"), {"type": "text", "text": "and this"}]}])
+    assert [group.excluded for group in index.groups] == [None] * len(index.groups)
+    assert index.included_messages()[1] is asked
+    assert index.value(cc.tokens) == cc.MessageIndex.from_messages(index.included_messages(), **arguments).value(
+        cc.tokens
+    )
+
+
+def call_blocks(call_id: str) -> list[Raw]:
+    return [{"type": "tool_use", "id": call_id, "name": "look", "input": {}}]
+
+
+def result_block(call_id: str) -> Raw:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "seen"}
+
+
 def test_nothing_left_nothing_dropped() -> None:
     """K1: the very same objects, and a report that lists nothing."""
     history = talk()

@@ -223,3 +223,12 @@ class TestBoundsOf:
         if bounds is not None:
             least, most = bounds(text)
             assert least <= counter.count_many([text])[0] <= most
+
+
+def test_scripts_drop_what_is_only_spaces() -> None:
+    """A cut by scripts loses such a text, so nothing is certain to be left of any."""
+    counter = TokenizerCounter(byte_level(pre_tokenizers.UnicodeScripts()))
+    (count,) = counter.count_many(["  "])
+    low, high = (counter.bounds or byte_bounds)("  ")
+    assert count == 0
+    assert (low, high) == (0, 2)

@@ -393,3 +393,66 @@ class TestShared:
             thread.join()
         assert len(found) == 8
         assert len(set(map(id, found))) == 1
+
+
+class Tripled(FunctionCounter):
+    """Has a field more, which equality does not know."""
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        return [3 * count for count in super().count_many(texts)]
+
+
+class Doubled(EstimateCounter):
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        return [2 * count for count in super().count_many(texts)]
+
+
+class Touchy:
+    """Raises when it is compared or put into a dict."""
+
+    name, exact = "touchy", False
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("compared")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("hashed")
+
+    def __call__(self, text: str) -> int:
+        return len(text)
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        return list(map(self, texts))
+
+
+def test_only_what_surely_counts_alike_shares() -> None:
+    """C2: a subclass may count otherwise, and equality may compare too little, or raise."""
+    caches = [shared_cache(counter) for counter in (FunctionCounter(len), Tripled(len), Tripled(len))]
+    assert len({id(cache) for cache in caches}) == 3
+    assert shared_cache(Doubled()) is not shared_cache(EstimateCounter())
+    assert shared_cache(Doubled()).count_many(["a few words"]) == [2 * EstimateCounter().count_many(["a few words"])[0]]
+    touchy = Touchy()
+    first = shared_cache(touchy)
+    assert shared_cache(touchy) is first
+    of_function = shared_cache(FunctionCounter(touchy))
+    assert shared_cache(FunctionCounter(touchy)) is of_function
+    assert of_function is not first
+
+
+class Length:
+    def of(self, text: str) -> int:
+        return len(text)
+
+
+def test_a_method_is_one_counter() -> None:
+    """It is another object each time one looks at it, and another one for another owner."""
+    one, other = Length(), Length()
+    cache = shared_cache(FunctionCounter(one.of))
+    assert shared_cache(FunctionCounter(one.of)) is cache
+    assert shared_cache(FunctionCounter(other.of)) is not cache
+
+
+@pytest.mark.parametrize("counter", [5, len, "o200k_base", None])
+def test_a_cache_is_of_a_counter(counter: Any) -> None:
+    with pytest.raises(TypeError, match="counter must be a Counter"):
+        CountCache(counter)

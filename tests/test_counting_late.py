@@ -411,3 +411,16 @@ def test_the_last_user_message_is_found_from_the_end() -> None:
     strategy.compact(index, hooks=())
     newest = max(n for n, message in enumerate(history[:38]) if message["role"] == "user")
     assert index.included_positions() == [newest, 38, 39]
+
+
+@pytest.mark.parametrize("given", [None, 5, (1.5, 2), (1, 2, 3)], ids=str)
+def test_bounds_that_are_none_name_the_counter(given: Any) -> None:
+    index = index_of(CHAT, counter=Noting(len, lambda _: given))
+    with pytest.raises(cc.CounterError, match=r"bounds of counter 'noting' must return two ints.*of \d characters"):
+        index.exceeds(cc.tokens, 10)
+    assert index.value(cc.tokens) == sum(len(message["content"]) for message in CHAT)
+
+
+def test_bounds_are_a_method_or_nothing() -> None:
+    with pytest.raises(TypeError, match="counter must have a method bounds"):
+        index_of(CHAT, counter=Noting(len, 5))  # type: ignore[arg-type]

@@ -233,3 +233,12 @@ def test_lists_of_other_formats_are_refused(history: list[Any], text: str) -> No
         cc.MessageIndex.from_messages(history, format="openai_chat")
     assert str(caught.value).startswith(text)
     assert "; format= names another)" in str(caught.value)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system"])
+@pytest.mark.parametrize("content", ["", "words", '[{"type": "text"}]', "data:image/png;base64,AAAA"])
+def test_plain_words_are_nobodys(role: str, content: str) -> None:
+    """Detection passes over them without asking: no format says that they are its own."""
+    message = {"role": role, "content": content}
+    assert detect([message]) is None
+    assert not any(format.claims(message) or format.hints(message) for format in FORMATS.values())

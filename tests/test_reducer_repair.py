@@ -350,3 +350,19 @@ def test_a_rule_of_the_last_message() -> None:
     report = newest(3).compact(index, hooks=())
     assert report.changed
     assert [(problem.position, problem.rule) for problem in report.problems] == [(6, "last_role")]
+
+
+@pytest.mark.parametrize("on_invalid", ["repair", "raise"])
+def test_an_edit_in_place_that_breaks_a_rule(on_invalid: Any) -> None:
+    """C2: with ``validate=True`` it is seen at every call, ahead of the question whether the history is valid."""
+    history = [user("task"), *step("a"), said("done")]
+    reducer = cc.as_chat_reducer(
+        cc.TruncationStrategy(trigger=cc.messages > 99), on_invalid=on_invalid, validate=True, hooks=()
+    )
+    assert reducer(history) == history
+    history[2]["tool_call_id"] = "never called"
+    if on_invalid == "raise":
+        with pytest.raises(cc.InvalidHistoryError):
+            reducer(history)
+    else:
+        assert history[2] not in reducer(history)

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from ._edits import edits, outline
+from ._edits import edits, equal, outline
 from ._errors import FormatError, StrategyError
 from ._ledger import Ledger
 from ._messages import Message, PartKind
@@ -35,7 +35,12 @@ class IndexUpdate:
 
 
 class Conversation:
-    """The messages of one conversation beside the ledger of their groups."""
+    """The messages of one conversation beside the ledger of their groups.
+
+    A message may be edited in place behind our back (rule C2). So at each compaction that fires it is compared with
+    the outline that was taken when it was read, and read anew where they differ, or where there is none. Nobody
+    edits while a call of a reducer lasts (``undisturbed``): what that call looked at itself needs neither.
+    """
 
     def __init__(self, settings: IndexSettings, *, undisturbed: bool = False) -> None:
         self.settings = settings
@@ -48,8 +53,8 @@ class Conversation:
         """From here on they looked at every message."""
         self._outlines: list[Any | None] = []
         """By position, from the first on, what shows whether a message was edited in place since it was read."""
-        self._bare: dict[int, tuple[Any, Message, Any]] = {}
-        """By position, a message, how it was read, and its copy without reasoning."""
+        self._bare: dict[int, Any] = {}
+        """By position, the copy of a message without reasoning that was sent last."""
 
     def extend(self, messages: Sequence[Any]) -> None:
         """See :meth:`MessageIndex.extend`."""
@@ -224,14 +229,14 @@ class Conversation:
         return [self._sent(place) for place, bundle in enumerate(self.ledger.grouping.of) if bundle.included]
 
     def _sent(self, position: int) -> Any:
-        raw, view = self.raw[position], self.ledger.views[position]
         if not self.ledger.outgoing.lost_reasoning(position):
-            return raw
+            return self.raw[position]
+        bare = self._without_reasoning(position)
         known = self._bare.get(position)
-        if known is None or known[0] is not raw or known[1] != view:
-            # The same copy every time, so that what is sent keeps its identity (rule K11).
-            known = self._bare[position] = raw, view, self._without_reasoning(position)
-        return known[2]
+        # The same copy every time, so that what is sent keeps its identity (rule K11): but not of what it is no more.
+        if known is None or not equal(known, bare):
+            known = self._bare[position] = bare
+        return known
 
     def _without_reasoning(self, position: int) -> Any:
         """A copy of a message without any reasoning, or one that says that it held nothing else."""

@@ -6,19 +6,31 @@ settled by what is known; where it is not, messages are counted in batches, newe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
 
 import attrs
 
 from ._groups import Bundle, Grouping
+from ._messages import Message
 from ._outgoing import Outgoing
 from ._settings import IndexSettings
 from ._totals import UNKNOWN, Known, Totals
 from .counters import bounds_of
+from .counters._protocol import checked_bounds
 from .formats import Format
 
 _CHARACTERS_A_TOKEN = 4
 """How much text is likely to hold a token: only the size of a batch depends on it."""
+
+
+class _Asked(NamedTuple):
+    """A message that is to be counted: where it stands, how it is sent, what of it a counter sees."""
+
+    position: int
+    message: Message
+    texts: list[str]
 
 
 @attrs.define(eq=False)
@@ -92,47 +104,54 @@ class Counting:
             return
         for position in self._unbounded:
             message = self.outgoing.message(position)
-            flat = self.settings.flat(message, self.format)
-            bounds = [self._bounds(text) for text in self.settings.texts(message)]
-            least, most = (flat + sum(column) for column in zip(*bounds, strict=True)) if bounds else (flat, flat)
+            least = most = self.settings.flat(message, self.format)
+            for text in self.settings.texts(message):
+                low, high = checked_bounds(self._bounds(text), self.settings.counter.name, text)
+                least, most = least + low, most + high
             self._learn(position, Known(least, most, 1))
         self._unbounded.clear()
 
-    def _newest(self, tokens: int) -> Iterator[int]:
-        """The newest included messages that are not counted yet, enough to hold so many tokens more, likely."""
+    def _newest(self, tokens: int) -> Iterator[_Asked]:
+        """Included messages that are not counted yet, enough to hold so many tokens more, likely: the newest first.
+
+        One that changed is as new as the change.
+        """
         characters = 0
         for position in reversed(self._uncounted):
             if self.grouping.of[position].included:
-                yield position
-                characters += sum(map(len, self.settings.texts(self.outgoing.message(position))))
+                asked = self._ask(position)
+                yield asked
+                characters += sum(map(len, asked.texts))
                 if characters > tokens * _CHARACTERS_A_TOKEN:
                     return
+
+    def _ask(self, position: int) -> _Asked:
+        message = self.outgoing.message(position)
+        return _Asked(position, message, self.settings.texts(message))
 
     # -- counting ------------------------------------------------------------------------------
 
     def count_included(self) -> None:
         """Count what is included and not counted yet, in one batch."""
         if self.included.uncounted:
-            self._count(position for position in self._uncounted if self.grouping.of[position].included)
+            self._count(self._ask(position) for position in self._uncounted if self.grouping.of[position].included)
 
     def count_all(self) -> None:
         """Count everything that is not counted yet, in one batch."""
-        self._count(self._uncounted)
+        self._count(map(self._ask, self._uncounted))
 
     def count_of(self, bundle: Bundle) -> int:
         """The tokens of one group, counting what is not counted yet."""
         if bundle.uncounted:
-            self._count(position for position in bundle.positions if position in self._uncounted)
+            self._count(self._ask(position) for position in bundle.positions if position in self._uncounted)
         return bundle.least
 
-    def _count(self, positions: Iterable[int]) -> None:
-        chosen: Sequence[int] = list(positions)
-        sent = [self.outgoing.message(position) for position in chosen]
-        texts = [self.settings.texts(message) for message in sent]
-        numbers = iter(self.settings.counts.count_many([text for one in texts for text in one]))
+    def _count(self, messages: Iterable[_Asked]) -> None:
+        batch = list(messages)
+        numbers = iter(self.settings.counts.count_many([text for asked in batch for text in asked.texts]))
         # Only now something changes: a counter that fails leaves everything as it was.
-        for position, message, own in zip(chosen, sent, texts, strict=True):
-            count = self.settings.flat(message, self.format) + sum(next(numbers) for _ in own)
+        for position, message, texts in batch:
+            count = self.settings.flat(message, self.format) + sum(islice(numbers, len(texts)))
             self._learn(position, Known(count, count, 0))
             del self._uncounted[position]
             self._unbounded.pop(position, None)

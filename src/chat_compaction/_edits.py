@@ -1,7 +1,8 @@
 """Edits in place, seen without reading anew: a message is compared with a copy of its dicts and lists (rule C2).
 
 The copy shares every text with the message, so it is small, and the interpreter compares the two in C: what is the
-same object needs no look. That a number became an equal one of another type (1, 1.0, True) is not seen.
+same object needs no look. That a number became an equal one of another type (1, 1.0, True) is not seen, nor another
+order of keys.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ def edits(outlines: Sequence[Any | None], messages: Sequence[Any]) -> list[int]:
     """The positions of messages that are no more what their outlines were taken of, or that have none."""
     return (
         []
-        if _equal(outlines, messages[: len(outlines)])
+        if equal(outlines, messages[: len(outlines)])
         else [
             position
             for position, (known, message) in enumerate(zip(outlines, messages, strict=False))
-            if known is None or not _equal(known, message)
+            if known is None or not equal(known, message)
         ]
     )
 
 
-def _equal(outline: Any, message: Any) -> bool:
+def equal(one: Any, other: Any) -> bool:
+    """Whether two things are equal; what can't be compared is not."""
     try:
-        return bool(outline == message)
+        return bool(one == other)
     except Exception:  # An object of the caller's came in, which can't be compared.
         return False
 

@@ -23,13 +23,25 @@ _Sizes = Callable[[_Size], Iterable[int]]
 
 
 class Candidates(Sequence[MessageGroup]):
-    """Groups that may leave, as snapshots that are made where somebody looks: most are never looked at."""
+    """Groups that may leave, as snapshots that are made where somebody looks: most are never looked at.
 
-    __slots__ = ("_ledger", "bundles")
+    ``protected`` is what may not leave beside them; within one pass they need no second check.
+    """
 
-    def __init__(self, ledger: Ledger, bundles: Sequence[Bundle]) -> None:
+    __slots__ = ("_ledger", "_protected", "bundles")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, ledger: Ledger, protected: Mapping[int, str], bundles: Sequence[Bundle]) -> None:
         self._ledger = ledger
+        self._protected = protected
         self.bundles = bundles
+
+    def checked_in(self, ledger: Ledger) -> bool:
+        """Whether they were chosen in the pass that is under way on this ledger."""
+        return self._ledger is ledger and self._protected is ledger.protected and ledger.changes is not None
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
 
     def __len__(self) -> int:
         return len(self.bundles)
@@ -42,7 +54,7 @@ class Candidates(Sequence[MessageGroup]):
 
     def __getitem__(self, place: int | slice) -> MessageGroup | Candidates:
         if isinstance(place, slice):
-            return Candidates(self._ledger, self.bundles[place])
+            return Candidates(self._ledger, self._protected, self.bundles[place])
         return self._ledger.snapshot(self.bundles[place])
 
     def __iter__(self) -> Iterator[MessageGroup]:
@@ -52,20 +64,27 @@ class Candidates(Sequence[MessageGroup]):
         return repr(tuple(self))
 
 
-def turns_that_may_leave(ledger: Ledger, protected: Mapping[int, str], *, preserve_system: bool) -> list[Candidates]:
+def turns_that_may_leave(
+    ledger: Ledger, protected: Mapping[int, str], candidates: Sequence[MessageGroup], *, preserve_system: bool
+) -> list[Candidates]:
     """The groups of each turn that may leave whole, the turns by their newest message."""
-    stays = (ledger.grouping.bundles[first] for first in protected)
+    bundles = ledger.grouping.bundles
+    if isinstance(candidates, Candidates):
+        free, stays = candidates.bundles, [bundles[first] for first in protected]
+    else:  # A subclass chose among them.
+        free = [bundles[group.positions[0]] for group in candidates]
+        stays = list(set(bundles.values()).difference(free))
     stuck = {
         bundle.turn
         for bundle in stays
         if bundle.excluded is None and not bundle.pinned and not (preserve_system and bundle.kind is GroupKind.SYSTEM)
     }
     by_turn: dict[int, list[Bundle]] = {}
-    for bundle in ledger.free(protected):
+    for bundle in free:
         by_turn.setdefault(bundle.turn, []).append(bundle)
     turns = [bundles for turn, bundles in by_turn.items() if turn not in stuck]
     turns.sort(key=lambda bundles: bundles[-1].positions[-1])
-    return [Candidates(ledger, bundles) for bundles in turns]
+    return [Candidates(ledger, protected, bundles) for bundles in turns]
 
 
 def evict_certain(index: MessageIndex, target: Predicate, units: Sequence[Unit], reason: str) -> int:
@@ -73,20 +92,21 @@ def evict_certain(index: MessageIndex, target: Predicate, units: Sequence[Unit],
     ledger = index._ledger
     if ledger.settings.drops_reasoning:
         return 0  # There, what leaves makes what stays smaller.
-    if isinstance(units, Candidates):
+    if isinstance(units, Candidates) and units.checked_in(ledger):
         certain = _certain(index, target, units.bundles, lambda size: map(size, units.bundles))
-        ledger.set_excluded(units.bundles[:certain], reason)
+        leaving: Iterable[Bundle] = units.bundles[:certain]
     else:
         free = list(_free(index, units))
         certain = _certain(index, target, free, lambda size: (sum(map(size, unit)) for unit in free))
-        ledger.set_excluded(chain.from_iterable(free[:certain]), reason)
+        leaving = chain.from_iterable(free[:certain])
+    ledger.set_excluded([bundle for bundle in leaving if bundle.excluded is None], reason)
     return certain
 
 
 def _free(index: MessageIndex, units: Sequence[Unit]) -> Iterator[Sequence[Bundle]]:
     """The groups of each unit, up to the first unit that may not leave."""
     for unit in units:
-        if isinstance(unit, Candidates):
+        if isinstance(unit, Candidates) and unit.checked_in(index._ledger):
             yield unit.bundles
             continue
         groups_of_unit = (unit,) if isinstance(unit, MessageGroup) else unit
@@ -97,11 +117,11 @@ def _free(index: MessageIndex, units: Sequence[Unit]) -> Iterator[Sequence[Bundl
 
 def _certain(index: MessageIndex, target: Predicate, units: Sized, sizes: _Sizes) -> int:
     """How many units have to leave, in this order, before the target can hold."""
-    if isinstance(target, AllOf):
+    if type(target) is AllOf:
         return max(_certain(index, operand, units, sizes) for operand in target.operands)
-    if isinstance(target, AnyOf):
+    if type(target) is AnyOf:
         return min(_certain(index, operand, units, sizes) for operand in target.operands)
-    if not isinstance(target, Comparison) or target.upper is None or target.metric not in _SIZES:
+    if type(target) is not Comparison or target.upper is None or target.metric not in _SIZES:
         return 0
     size = _SIZES[target.metric]
     # What is held back may be let go on the way.

@@ -100,7 +100,11 @@ class MessageIndex:
         return self._conversation.update(history)
 
     def refresh(self) -> tuple[int, ...]:
-        """Look for edits in place by reading every message anew; gives the positions that changed (rule C2)."""
+        """Look for edits in place; gives the positions that changed (rule C2).
+
+        Messages are compared with what was read. What no comparison sees: a number that became an equal one of
+        another type (1, 1.0, True), and another order of keys.
+        """
         return self._conversation.refresh()
 
     # -- metrics -------------------------------------------------------------------------------
@@ -193,8 +197,7 @@ class MessageIndex:
         system group (rule K2). Where the provider needs the group at the head of the list, it is held
         back until what needs it has left too, and the answer is False (rule K7).
         """
-        if not isinstance(reason, str) or not reason:
-            raise ValueError(f"reason must be a text that says why, got {reason!r}")
+        check_reason(reason)
         bundle = self._bundle(group)
         why = self._why_protected(bundle)
         if why is not None:
@@ -269,6 +272,12 @@ class MessageIndex:
             f"<MessageIndex {self.format.name}: {included.messages} of {everything.messages} messages in "
             f"{included.groups} of {everything.groups} groups, {'' if exact else 'at least '}{known:,} tokens>"
         )
+
+
+def check_reason(reason: object) -> None:
+    """Refuse what does not say why a group leaves."""
+    if not isinstance(reason, str) or not reason:
+        raise ValueError(f"reason must be a text that says why, got {reason!r}")
 
 
 def _checked(metric: Metric) -> Metric:

@@ -1,8 +1,8 @@
 """What is in and what is out, with running totals: the state that a compaction works on.
 
-The ledger knows views and groups, not the caller's messages. Every change goes through
-:meth:`Ledger.set_excluded`, so totals, the undo log and the rule of the first message cannot
-disagree.
+The ledger knows views and groups, not the caller's messages. Groups leave and come back through
+:meth:`Ledger.set_excluded` alone, and what a rule holds back through :meth:`Ledger._set_held`, so totals, the undo
+log and the rules of neighbours cannot disagree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._outgoing import Outgoing
 from ._problems import Problem
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
-from ._totals import SYSTEM, UNKNOWN, Known, Totals
+from ._totals import SYSTEM_GROUP, UNKNOWN, Known, Totals
 from .formats import Format
 
 
@@ -104,7 +104,7 @@ class Ledger:
         reason = out[0].excluded if out and len(out) == len(joined) and not must_stay else None
         # Nearly always a group begins, or gets longer and nothing else.
         was = joined[0].kind if joined else None
-        plain = not joined or (len(joined) == 1 and not (out or pinned) and was is not SYSTEM)
+        plain = not joined or (len(joined) == 1 and not (out or pinned) and was is not SYSTEM_GROUP)
         if not plain:
             for old in joined:
                 self._total(old, -1)
@@ -129,7 +129,7 @@ class Ledger:
 
     def _note_places(self, position: int, view: Message, bundle: Bundle) -> None:
         """Note where something stands that is looked for."""
-        if self.pins[position] or bundle.kind is SYSTEM:
+        if self.pins[position] or bundle.kind is SYSTEM_GROUP:
             self._standing.append(position)
         elif view.speaks_for_user:
             self._speaking.append(position)
@@ -141,6 +141,8 @@ class Ledger:
         if gone and bundle.excluded is None:
             self._rejoined(bundle, must_stay)
             self._fill(self.cuts.set_staying(gone, True))
+            self._moved((bundle,))
+            self.see_changes()
         if held:
             self._hold(*self.cuts.refill_all())
         elif self.cuts.book.seams and self.included.groups < self.all.groups:
@@ -168,7 +170,7 @@ class Ledger:
 
     def set_excluded(self, bundles: Iterable[Bundle], reason: str | None) -> None:
         """Ask groups to leave, or (None) bring them back: all at once is the same as one by one."""
-        moved = [bundle for bundle in bundles if bundle.excluded != reason]
+        moved = list(dict.fromkeys(bundle for bundle in bundles if bundle.excluded != reason))
         if not moved:
             return
         self._log(moved)

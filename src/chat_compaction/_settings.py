@@ -74,9 +74,9 @@ def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
 
 @attrs.frozen
 class IndexSettings:
-    """The arguments of :meth:`MessageIndex.from_messages`, checked; the cache of counts is shared by all who count alike.
+    """The arguments of :meth:`MessageIndex.from_messages`, checked.
 
-    ``format`` is None where it is to be detected.
+    The cache of counts is shared by all who count alike. ``format`` is None where it is to be detected.
     """
 
     counts: CountCache = attrs.field(converter=_cache_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import islice
 from time import perf_counter
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from ._errors import ContextOverflowError, StrategyError
 from ._eviction import Candidates, Unit, evict_certain, turns_that_may_leave
 from ._floor import Floor
 from ._groups import MessageGroup
-from ._index import MessageIndex
+from ._index import MessageIndex, check_reason
 from ._ledger import Ledger
 from ._predicates import Predicate
 from ._report import CompactionReport
@@ -127,15 +128,16 @@ class CompactionStrategy(ABC):
         Each is a snapshot of when you look at it.
         """
         ledger = index._ledger
-        return Candidates(ledger, list(ledger.free(self._protected(ledger))))
+        protected = self._protected(ledger)
+        return Candidates(ledger, protected, list(ledger.free(protected)))
 
     def candidate_turns(self, index: MessageIndex) -> Sequence[Sequence[MessageGroup]]:
         """The turns that may leave whole, oldest first: those of which nothing has to stay.
 
         Pinned and system groups of a turn stay behind when it leaves.
         """
-        ledger = index._ledger
-        return turns_that_may_leave(ledger, self._protected(ledger), preserve_system=self.preserve_system)
+        ledger, candidates = index._ledger, self.candidates(index)
+        return turns_that_may_leave(ledger, self._protected(ledger), candidates, preserve_system=self.preserve_system)
 
     def _protected(self, ledger: Ledger) -> Mapping[int, str]:
         return self.floor.protect(ledger) if ledger.changes is None else ledger.protected
@@ -156,11 +158,13 @@ class CompactionStrategy(ABC):
 
     def _evict_until_reached(self, index: MessageIndex, units: Iterable[Unit], reason: str) -> tuple[bool, int]:
         """Whether the target is reached, and how many units were asked to leave."""
+        check_reason(reason)
         asked = 0
         # An iterator may look at the index between two units, and a subclass may say itself when it is done.
-        if isinstance(units, Sequence) and type(self).reached is CompactionStrategy.reached and not self.reached(index):
+        asks_target = getattr(self.reached, "__func__", None) is CompactionStrategy.reached
+        if isinstance(units, Sequence) and asks_target and not self.reached(index):
             asked = evict_certain(index, self.effective_target, units, reason)
-            units = units[asked:]
+            units = islice(units, asked, None)
         for unit in units:
             if self.reached(index):
                 return True, asked

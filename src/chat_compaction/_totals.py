@@ -12,7 +12,7 @@ from ._groups import Bundle, GroupKind
 from ._predicates import Metric
 
 # As names of the module: looking up a member of an enum takes as long as the rest of a step.
-TOOL_CALL, SYSTEM = GroupKind.TOOL_CALL, GroupKind.SYSTEM
+TOOL_GROUP, SYSTEM_GROUP = GroupKind.TOOL_CALL, GroupKind.SYSTEM
 
 
 class Known(NamedTuple):
@@ -51,9 +51,9 @@ class Totals:
             most += bundle.most
             uncounted += bundle.uncounted
             kind = bundle.kind
-            if kind is TOOL_CALL:
+            if kind is TOOL_GROUP:
                 tool_groups += 1
-            if bundle.turn and not bundle.pinned and kind is not SYSTEM:
+            if bundle.turn and not bundle.pinned and kind is not SYSTEM_GROUP:
                 turns.append(bundle.turn)
         self.groups += sign * groups
         self.messages += sign * messages
@@ -81,9 +81,9 @@ class Totals:
         self.uncounted += uncounted
         if was is None:
             self.groups += 1
-            if bundle.kind is TOOL_CALL:
+            if bundle.kind is TOOL_GROUP:
                 self.tool_groups += 1
-            if bundle.turn and not bundle.pinned and bundle.kind is not SYSTEM:
+            if bundle.turn and not bundle.pinned and bundle.kind is not SYSTEM_GROUP:
                 self.by_turn[bundle.turn] += 1
         elif bundle.kind is not was:
             self.tool_groups += 1  # It calls a tool now.

@@ -29,7 +29,11 @@ class Work:
     @classmethod
     def on(cls, index: MessageIndex, on_invalid: OnInvalid) -> Work:
         """What to do with a history that breaks a rule: keep it, repair it, or raise :class:`InvalidHistoryError`."""
-        if on_invalid == "keep" or not index.problems:
+        if on_invalid == "keep":
+            return cls(index)
+        if index._settings.validate:
+            index.refresh()
+        if not index.problems:
             return cls(index)
         if on_invalid == "raise":
             raise InvalidHistoryError(index.problems)

@@ -20,7 +20,7 @@ from ..instrumentation import Hook, emit
 from ._find import Task, tasks_of
 from ._pool import in_processes, pickled
 from ._result import SessionResult
-from ._work import Orders, Worker, pins_of
+from ._worker import Orders, Worker, pins_of
 
 __all__ = ["SessionResult", "compact_sessions"]
 

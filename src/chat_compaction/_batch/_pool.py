@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from .._errors import CompactionError
 from ._find import Task
 from ._result import SessionResult
-from ._work import Orders, Worker, failed
+from ._worker import Orders, Worker, failed
 
 _AHEAD = 4  # sessions for each process, handed over ahead of the one whose result is due
 _DIED = "the process that worked on it died: it may have taken too much memory"

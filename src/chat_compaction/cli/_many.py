@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from .._batch import Plan, SessionResult
-from .._batch._work import Orders, SessionPins
+from .._batch._worker import Orders, SessionPins
 from .._strategy import CompactionStrategy
 from ..counters import EstimateCounter
 from ._click import arguments_are_options, for_people, tell, usage_error
@@ -74,13 +74,12 @@ def _plan(sessions: Sequence[str], strategy: CompactionStrategy, output: str, op
 
 def _counter(options: dict[str, Any]) -> Any:
     """What each process makes a counter of, once."""
-    tokenizer = options["tokenizer"]
-    if tokenizer is not None and options["counter"] is None and Path(tokenizer).is_file():
+    tokenizer, name = options["tokenizer"], options["counter"]
+    if tokenizer is None:
+        return EstimateCounter() if name == "estimate" else None if name == "auto" else name
+    if name is None and Path(tokenizer).is_file():
         return tokenizer
-    if tokenizer is not None:
-        counter_of(options["counter"], tokenizer)  # It says what is wrong.
-    name = options["counter"]
-    return EstimateCounter() if name == "estimate" else None if name == "auto" else name
+    return counter_of(name, tokenizer)  # It is no plain file, or says what is wrong.
 
 
 def _check_report(report: str, plan: Plan) -> None:

@@ -139,7 +139,8 @@ _MAKERS: dict[str, Callable[[], Callable[[str], int]]] = {
 _MENDS = frozenset({"splintr-rs", "fastokens"})
 # What takes seconds to load is taken only by its name.
 _SLOW = frozenset({"fastokens"})
-_loaded: dict[str, BackendCounter | ValueError] = {}
+_loaded: dict[str, BackendCounter | str] = {}
+"""By package, or None's choice: the counter, or why there is none."""
 
 
 def backend(package: str) -> BackendCounter:
@@ -149,12 +150,12 @@ def backend(package: str) -> BackendCounter:
         ValueError: if the package is not installed, finds no vocabulary, fails, or counts otherwise than it must.
     """
     known = _loaded.get(package) or _try(package)
-    if isinstance(known, ValueError):
-        raise known
+    if isinstance(known, str):
+        raise ValueError(known)
     return known
 
 
-def _try(package: str) -> BackendCounter | ValueError:
+def _try(package: str) -> BackendCounter | str:
     """The counter, or why there is none: remembered, unless the package or the file may still come."""
     name = f"{package}:{VOCABULARY}"
     try:
@@ -163,17 +164,15 @@ def _try(package: str) -> BackendCounter | ValueError:
         checks = {text: count for text, count in CHECKS.items() if package not in _MENDS or _LONG_S not in text}
         counts = counter.count_many(list(checks))
     except (ImportError, FileNotFoundError) as error:
-        return ValueError(f"counter {name!r} needs what is not installed: {error}")
+        return f"counter {name!r} needs what is not installed: {error}"
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a package written in Rust panics with a BaseException
-        _loaded[package] = ValueError(f"counter {name!r} does not load: {type(error).__name__}: {error}")
+        _loaded[package] = f"counter {name!r} does not load: {type(error).__name__}: {error}"
         return _loaded[package]
     wrong = sum(count != right for count, right in zip(counts, checks.values(), strict=True))
     _loaded[package] = (
-        ValueError(f"counter {name!r} counts {wrong} of {len(checks)} texts otherwise than {VOCABULARY} does")
-        if wrong
-        else counter
+        f"counter {name!r} counts {wrong} of {len(checks)} texts otherwise than {VOCABULARY} does" if wrong else counter
     )
     return _loaded[package]
 
@@ -181,7 +180,7 @@ def _try(package: str) -> BackendCounter | ValueError:
 def default() -> BackendCounter | None:
     """The fastest, decided once: all that counts in a process counts alike, and to find nothing takes a millisecond."""
     if VOCABULARY not in _loaded:
-        _loaded[VOCABULARY] = fastest() or ValueError(f"nothing counts {VOCABULARY}")
+        _loaded[VOCABULARY] = fastest() or f"nothing counts {VOCABULARY}"
     found = _loaded[VOCABULARY]
     return found if isinstance(found, BackendCounter) else None
 

@@ -102,7 +102,7 @@ def _ends_in_bytes(cuts: list[dict[str, Any]]) -> bool:
 
 def _keeps_all(cuts: list[dict[str, Any]]) -> bool:
     """Whether no cut drops what it cuts at."""
-    keeping = {"Digits", "FixedLength", "Punctuation", "Split", "UnicodeScripts", "ByteLevel"}
+    keeping = {"Digits", "FixedLength", "Punctuation", "Split", "ByteLevel"}
     return all(step["type"] in keeping and step.get("behavior") != "Removed" for step in cuts)
 
 

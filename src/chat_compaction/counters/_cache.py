@@ -6,9 +6,11 @@ import sys
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
 from threading import Lock
+from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ._adapters import FunctionCounter
 from ._backends import BackendCounter
 from ._estimate import EstimateCounter
 from ._protocol import Counter, CounterError, checked_count
@@ -38,6 +40,8 @@ class CountCache:
     """
 
     def __init__(self, counter: Counter, max_bytes: int = 32_000_000) -> None:
+        if not isinstance(counter, Counter):
+            raise TypeError(f"counter must be a Counter (see resolve_counter), got {counter!r}")
         if isinstance(max_bytes, bool) or not isinstance(max_bytes, int):
             raise TypeError(f"max_bytes must be an int of 0 or more, got {max_bytes!r}")
         if max_bytes < 0:
@@ -144,9 +148,16 @@ def shared_cache(counter: Counter) -> CountCache:
 
 
 def _identity(counter: Counter) -> Hashable:
-    """What equal counters have in common; a cache holds its counter, so that no other has its id meanwhile."""
-    try:
-        hash(counter)
-    except TypeError:
-        return id(counter)
-    return type(counter), counter
+    """What counters have in common that surely count alike: ours by their values, any other is like itself alone.
+
+    A cache holds its counter, so that no other object has the id of that, or of its function, meanwhile.
+    """
+    kind = type(counter)
+    if kind is FunctionCounter and isinstance(counter, FunctionCounter):
+        function = counter.function
+        of: Hashable = id(function)
+        # A method is another object each time one looks at it.
+        if isinstance(function, MethodType):
+            of = id(function.__self__), id(function.__func__)
+        return kind, of, counter.name, counter.exact, counter.framing, id(counter.bounds)
+    return (kind, counter) if kind in (BackendCounter, EstimateCounter) else id(counter)

@@ -55,6 +55,18 @@ def bounds_of(counter: Counter) -> Callable[[str], tuple[int, int]] | None:
     return bounds
 
 
+def checked_bounds(value: Any, name: str, text: str) -> tuple[int, int]:
+    """The value as bounds, if it is a pair of ints."""
+    try:
+        least, most = value
+        return index(least), index(most)
+    except (TypeError, ValueError):
+        raise CounterError(
+            f"bounds of counter {name!r} must return two ints, the least and the most, "
+            f"got {_shown(value)} for a text of {len(text)} characters"
+        ) from None
+
+
 def checked_count(value: Any, name: str, text: str) -> int:
     """The value as an int, if it is a count; the error names the length of the text, since texts may be private."""
     try:

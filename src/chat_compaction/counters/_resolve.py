@@ -60,6 +60,9 @@ def _checked(counter: Counter) -> Counter:
             "counter must have a str name, a bool exact and a method count_many, "
             f"got {counter!r} with name {counter.name!r} and exact {counter.exact!r}"
         )
+    bounds = getattr(counter, "bounds", None)
+    if bounds is not None and not callable(bounds):
+        raise TypeError(f"counter must have a method bounds, or None, or nothing of that name, got {bounds!r} there")
     return counter
 
 

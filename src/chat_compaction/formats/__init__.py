@@ -95,11 +95,20 @@ def detected(messages: Iterable[Any]) -> tuple[Format | None, bool]:
     likely = None
     candidates = tuple(FORMATS.values())
     for message in messages:
+        if _tells_nothing(message):
+            continue
         for candidate in candidates:
             if _says(candidate.claims, message):
                 return candidate, True
         likely = likely or next((one for one in candidates if _says(one.hints, message)), None)
     return likely, False
+
+
+def _tells_nothing(message: Any) -> bool:
+    """Words and who speaks them: nearly all of a chat, and all formats alike."""
+    if type(message) is not dict or len(message) != 2 or type(message.get("content")) is not str:
+        return False
+    return message.get("role") in ("user", "assistant", "system")
 
 
 def _says(question: Callable[[Any], bool], message: Any) -> bool:
