@@ -164,7 +164,7 @@ class CompactionStrategy(ABC):
         asks_target = getattr(self.reached, "__func__", None) is CompactionStrategy.reached
         if isinstance(units, Sequence) and asks_target and not self.reached(index):
             asked = evict_certain(index, self.effective_target, units, reason)
-            units = islice(units, asked, None)
+            units = units[asked:] if isinstance(units, Candidates | list | tuple) else islice(units, asked, None)
         for unit in units:
             if self.reached(index):
                 return True, asked
