@@ -123,7 +123,11 @@ class Bench:
     def _table(self, name: str, history: Sequence[Message], rows: dict[str, Row], limits: Limits) -> Table:
         names = [backend.name for backend in self.backends]
         total = sum(self.backends[-1].count(text_of(message)) for message in history)
-        note = f"{len(history)} messages, {total:,} tokens, kept in {limits.budget:,} (cut to {limits.target:,})."
+        once = ", ".join(f"{Figure(1000 * unit(one, history))} ms with {one.name}" for one in self.backends)
+        note = (
+            f"{len(history)} messages, {total:,} tokens, kept in {limits.budget:,} (cut to {limits.target:,}). "
+            f"Counting each message once takes {once}."
+        )
         head = (
             "",
             *(f"growing, {one}" for one in names),

