@@ -181,7 +181,7 @@ UNITS: dict[str, tuple[Callable[[int], Work], int]] = {
     "truncate": (firing(TRUNCATION), 52),
     "keep a budget": (firing(BUDGET), 68),
     "exclude": (excluding, 176),
-    "project": (projecting, 7),
+    "project": (projecting, 1),
     "groups": (looking, 52),
     "report": (telling, 41),
     "first call": (reducing, 368),

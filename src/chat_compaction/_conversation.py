@@ -226,7 +226,10 @@ class Conversation:
 
     def project(self) -> list[Any]:
         """The messages to send: the caller's own, or copies without bound reasoning."""
-        return [self._sent(place) for place, bundle in enumerate(self.ledger.grouping.of) if bundle.included]
+        of = self.ledger.grouping.of
+        if self.ledger.outgoing.changed_from is None:
+            return [raw for raw, bundle in zip(self.raw, of, strict=True) if bundle.included]
+        return [self._sent(place) for place, bundle in enumerate(of) if bundle.included]
 
     def _sent(self, position: int) -> Any:
         if not self.ledger.outgoing.lost_reasoning(position):
