@@ -15,7 +15,7 @@ import pytest
 
 import chat_compaction as cc
 from chat_compaction._batch import SessionResult, compact_sessions
-from chat_compaction._batch._record import FOLDER, report_of
+from chat_compaction._batch._record import FOLDER, Records, digest, report_of
 from chat_compaction.testing import characters_counter
 from tests._cli import session, write
 from tests._shared import ROOT, load_session, recorded_sessions
@@ -134,7 +134,7 @@ def test_results_come_one_by_one(folder: Path) -> None:
     empty, gone = results
     assert empty.error is not None
     assert "is empty" in empty.error
-    assert gone.error == f"{folder / 'b' / 'one.json'}: No such file or directory: {folder / 'b' / 'one.json'}"
+    assert gone.error == f"{folder / 'b' / 'one.json'}: No such file or directory"
 
 
 def test_the_arguments_are_those_of_a_reducer(tmp_path: Path) -> None:
@@ -306,22 +306,60 @@ def test_what_was_done_is_not_done_again(folder: Path, tmp_path: Path) -> None:
     assert not any(result.resumed for result in done(folder, output=output, force=True))
 
 
-@pytest.mark.parametrize("what", ["session", "output", "no output", "record", "record of another version"])
+DAMAGE = {
+    "cut off": lambda body: body[:-9],
+    "of another version": lambda body: json.dumps({**json.loads(body), "more": 1}).encode(),
+    "without end": lambda _: b"[" * 100_000,
+    "edited": lambda body: body.replace(b'"tokens_before": ', b'"tokens_before": "evil", "x": '),
+    "no text": lambda _: b"\xff\x00",
+    "empty": lambda _: b"",
+}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_record_is_none(folder: Path, tmp_path: Path, damage: str, signed: bool) -> None:
+    """Whatever stands in it: the session is done again, and so the record; others are not touched by it."""
+    done(folder / "b", output=tmp_path / "out")
+    record = Records(tmp_path / "out").path("one.json")
+    body = DAMAGE[damage](record.read_bytes().partition(b"\n")[2])
+    record.write_bytes(f"{digest(body)}\n".encode() + body if signed else body)
+    assert [result.resumed for result in done(folder / "b", output=tmp_path / "out")] == [True, True, False]
+    assert all(result.resumed for result in done(folder / "b", output=tmp_path / "out"))
+
+
+def test_a_folder_in_the_place_of_a_record(folder: Path, tmp_path: Path) -> None:
+    """The session is done, each time."""
+    done(folder / "b", output=tmp_path / "out")
+    record = Records(tmp_path / "out").path("one.json")
+    record.unlink()
+    record.mkdir()
+    for _ in range(2):
+        results = done(folder / "b", output=tmp_path / "out")
+        assert [(result.error, result.resumed) for result in results] == [(None, True), (None, True), (None, False)]
+
+
+def test_names_as_long_as_a_name_can_be(tmp_path: Path) -> None:
+    """The record is not named by them."""
+    write(tmp_path / f"{'x' * 250}.json", session())
+    assert [[result.resumed for result in done(tmp_path, output=tmp_path / "out")] for _ in "12"] == [[False], [True]]
+
+
+@pytest.mark.parametrize("what", ["session", "output", "no output", "no record"])
 def test_what_changed_is_done_again(folder: Path, tmp_path: Path, what: str) -> None:
     """By content: an edited session, an output that somebody changed or removed, a record that cannot be read."""
     output, name = tmp_path / "out", "one.json"
     done(folder / "b", output=output)
-    record = output / FOLDER / f"{name}.record"
+    record = Records(output).path(name)
     if what == "session":
         write(folder / "b" / name, session(9))
     elif what == "output":
         (output / name).write_text("[]")
     elif what == "no output":
         (output / name).unlink()
-    elif what == "record":
-        record.write_bytes(record.read_bytes()[:-9])
     else:
-        record.write_text(json.dumps({**json.loads(record.read_text()), "more": 1}))
+        record.unlink()
+        (output / name).unlink()
     results = {result.path.name: result for result in done(folder / "b", output=output)}
     assert [result.resumed for result in results.values()] == [True, True, False]
     assert len(json.loads((output / name).read_text())) > 1
@@ -362,10 +400,9 @@ def test_a_changed_tokenizer_file_does_it_again(folder: Path, tmp_path: Path) ->
 
 
 def test_what_has_no_name_beyond_its_process_is_done_again(folder: Path, tmp_path: Path) -> None:
-    """A lambda may be another one in the next run: nothing is recorded."""
+    """A lambda may be another one in the next run: what it wrote is known as ours, and no more."""
     for _ in range(2):
         assert not any(result.resumed for result in done(folder / "b", output=tmp_path, counter=lambda text: len(text)))
-    assert not (tmp_path / FOLDER).exists() or not list((tmp_path / FOLDER).rglob("*.record"))
 
 
 def test_a_report_survives_its_record() -> None:

@@ -14,13 +14,13 @@ from .._reducer import as_chat_reducer
 from .._settings import BoundReasoning
 from .._strategy import CompactionStrategy, OnOverflow
 from .._work import OnInvalid
-from ..counters import Counter, EstimateCounter, MediaCosts, resolve_counter
+from ..counters import Counter, EstimateCounter, MediaCosts
 from ..formats import Format
 from ..instrumentation import Hook, emit
-from ._find import Task, tasks_of
+from ._find import Task, folder_of, sources_of, tasks_of
 from ._pool import in_processes, pickled
 from ._result import SessionResult
-from ._worker import Orders, Worker, pins_of
+from ._worker import Orders, Settings, Worker, pins_of
 
 __all__ = ["SessionResult", "compact_sessions"]
 
@@ -64,18 +64,17 @@ def compact_sessions(
     :class:`ValueError`, and so it is where no session is found. Processes that cannot start are a
     :class:`CompactionError` at the first result.
     """
-    settings: dict[str, Any] = {
-        "format": format,
-        "reserved": reserved,
-        "on_invalid": on_invalid,
-        "on_overflow": on_overflow,
-        "pending_turns": pending_turns,
-        "media_costs": media_costs,
-        "bound_reasoning": bound_reasoning,
-        "validate": validate,
-    }
-    folder = None if output is None else Path(output)
-    orders = Orders(strategy, counter, pins_of(pinned), settings, folder, force)
+    settings = Settings(
+        format=format,
+        reserved=reserved,
+        on_invalid=on_invalid,
+        on_overflow=on_overflow,
+        pending_turns=pending_turns,
+        media_costs=media_costs,
+        bound_reasoning=bound_reasoning,
+        validate=validate,
+    )
+    orders = Orders(strategy, counter, pins_of(pinned), settings, folder_of(output), force)
     return Plan.of(sessions, orders, jobs, hooks).run()
 
 
@@ -83,6 +82,7 @@ def compact_sessions(
 class Plan:
     """What is to be done, checked."""
 
+    sources: list[Path]
     tasks: list[Task]
     orders: Orders
     jobs: int
@@ -91,24 +91,25 @@ class Plan:
     @classmethod
     def of(cls, sessions: object, orders: Orders, jobs: int | None = 1, hooks: Sequence[Hook] | None = None) -> Plan:
         """Check the arguments of :func:`compact_sessions`."""
-        # The counter may take a while to load, and is loaded where it is needed.
+        # The counter may take a while to load: it is checked when it is.
         pinned = orders.pins.predicate or orders.pins.ids or None
-        as_chat_reducer(orders.strategy, counter=EstimateCounter(), pinned=pinned, hooks=hooks, **orders.settings)
-        if orders.counter is not None and not _is_file(orders.counter):
-            resolve_counter(orders.counter)
+        as_chat_reducer(
+            orders.strategy, counter=EstimateCounter(), pinned=pinned, hooks=hooks, **orders.settings.arguments
+        )
         if not isinstance(orders.force, bool):
             raise TypeError(f"force must be True or False, got {orders.force!r}")
-        if orders.output is not None and orders.output.exists() and not orders.output.is_dir():
-            raise ValueError(f"output must be a folder, got {str(orders.output)!r}")
-        return cls(tasks_of(sessions, orders.output), orders, _processes(jobs), hooks)
+        processes, sources = _processes(jobs), sources_of(sessions)
+        return cls(sources, tasks_of(sources, orders.output, orders.force), orders, processes, hooks)
 
     def run(self) -> Generator[SessionResult, None, None]:
         """What comes of each session, as :func:`compact_sessions` gives it."""
-        if self.jobs > 1:
-            # Here, so that what does not pickle is an error of the call.
-            return self._told(in_processes(pickled(self.orders), min(self.jobs, len(self.tasks)), self.tasks))
+        # Here, so that what does not pickle, and a counter that does not load, is an error of the call.
+        orders = pickled(self.orders) if self.jobs > 1 else b""
         worker = Worker(self.orders)
-        return self._told(worker.do(task) for task in self.tasks)
+        known = worker.earlier.known
+        if self.jobs > 1:
+            return self._told(in_processes(orders, min(self.jobs, len(self.tasks)), self.tasks, known))
+        return self._told(known(task) or worker.do(task) for task in self.tasks)
 
     def _told(self, results: Generator[SessionResult, None, None]) -> Generator[SessionResult, None, None]:
         """The results; the hooks get each report first, but for what an earlier run did."""
@@ -117,10 +118,6 @@ class Plan:
                 if result.report is not None and not result.resumed:
                     emit(result.report, self.hooks)
                 yield result
-
-
-def _is_file(counter: object) -> bool:
-    return isinstance(counter, str | os.PathLike) and Path(counter).is_file()
 
 
 def _processes(jobs: int | None) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from glob import has_magic
 from pathlib import Path
 
 import attrs
 
-from ._record import FOLDER
+from ._record import FOLDER, Records
 
 _ENDINGS = (".json", ".jsonl")
 _EXPECTED = "sessions must name files, folders or patterns"
@@ -23,23 +24,71 @@ class Task:
     name: str
 
 
-def tasks_of(sessions: object, output: Path | None) -> list[Task]:
-    """The sessions that are meant, in order, each once; raises ValueError where there are none."""
+def sources_of(sessions: object) -> list[Path]:
+    """The files, folders and patterns that were named."""
     if isinstance(sessions, str | os.PathLike):
-        sources: list[object] = [sessions]
-    elif isinstance(sessions, Iterable):
-        sources = list(sessions)
-    else:
-        raise TypeError(f"{_EXPECTED}, got {sessions!r}")
-    paths = [_path(source) for source in sources]
-    base = _shared([path for path in paths if not _is_many(path)])
-    tasks = {task.path: task for path in paths for task in _tasks(path, base, output)}
+        return [_path(sessions)]
+    if isinstance(sessions, Iterable) and not isinstance(sessions, bytes):
+        return [_path(source) for source in sessions]
+    raise TypeError(f"{_EXPECTED}, got {sessions!r}")
+
+
+def folder_of(output: object) -> Path | None:
+    """Where the outputs go; a folder that is there, or may be made."""
+    if output is None:
+        return None
+    named = os.fspath(output) if isinstance(output, str | os.PathLike) else None
+    if not isinstance(named, str):
+        raise TypeError(f"output must be the path of a folder, or None, got {output!r}")
+    if not named or (Path(named).exists() and not Path(named).is_dir()):
+        raise ValueError(f"output must be a folder, got {named!r}")
+    return Path(named)
+
+
+def tasks_of(sources: Sequence[Path], output: Path | None, force: bool) -> list[Task]:
+    """The sessions that are meant, in order, each once; raises ValueError where there are none.
+
+    So it does where a session, or a file that is not ours, would be replaced.
+    """
+    base = _shared([path for path in sources if not _is_many(path)])
+    tasks: dict[str, Task] = {}
+    for task in (task for path in sources for task in _tasks(path, base, output)):
+        tasks.setdefault(_place(task.path), task)
     if not tasks:
         raise ValueError(f"{_EXPECTED}, got none")
     found = list(tasks.values())
     if output is not None:
         _check_names(found, output)
+        if not force:
+            _check_replaced(found, output)
     return found
+
+
+def is_read(path: Path, sources: Sequence[Path], output: Path | None) -> bool:
+    """Whether a file would be read as a session if it were there."""
+    return any(_would_give(source, path, output) for source in sources if _is_many(source))
+
+
+def _would_give(source: Path, path: Path, output: Path | None) -> bool:
+    base, real = _base(source), Path(_place(path))
+    if not real.is_relative_to(base.resolve()):
+        return False
+    parts = real.relative_to(base.resolve()).parts
+    fits = real.suffix in _ENDINGS if base == source else _fits(parts, source.relative_to(base).parts)
+    return fits and not _is_ours(Task(path, os.path.join(*parts)), base, output)  # noqa: PTH118
+
+
+def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    if not parts or not pattern:
+        return not parts and not pattern
+    if pattern[0] == "**":
+        return _fits(parts, pattern[1:]) or _fits(parts[1:], pattern)
+    return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
+
+
+def _place(path: Path) -> str:
+    """Where a file is, by whatever way it was named; a link to another file is a file of its own."""
+    return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118
 
 
 def _path(source: object) -> Path:
@@ -62,12 +111,10 @@ def _shared(files: Sequence[Path]) -> str:
 def _tasks(path: Path, base_of_files: str, output: Path | None) -> list[Task]:
     if not _is_many(path):
         return [Task(path, os.path.relpath(path.absolute(), base_of_files))]
-    base = path
-    if path.is_dir():
+    base = _base(path)
+    if base == path:
         found = [one for one in path.rglob("*") if one.suffix in _ENDINGS]
     else:
-        while has_magic(str(base)):
-            base = base.parent
         found = list(base.glob(str(path.relative_to(base))))
     tasks = [Task(one, str(one.relative_to(base))) for one in sorted(found) if one.is_file()]
     if not (tasks := [task for task in tasks if not _is_ours(task, base, output)]):
@@ -75,9 +122,16 @@ def _tasks(path: Path, base_of_files: str, output: Path | None) -> list[Task]:
     return tasks
 
 
+def _base(path: Path) -> Path:
+    """The folder, or that with which a pattern begins."""
+    while has_magic(str(path)) and not path.is_dir():
+        path = path.parent
+    return path
+
+
 def _is_ours(task: Task, base: Path, output: Path | None) -> bool:
     """Whether we wrote a file ourselves, in this run or an earlier one, into a folder of what is read."""
-    if FOLDER in task.path.parts:
+    if FOLDER in Path(task.name).parts:
         return True
     if output is None or base.resolve() not in output.resolve().parents:
         return False
@@ -103,3 +157,15 @@ def _check_names(tasks: Iterable[Task], output: Path) -> None:
                 f"and {str(task.path)!r} for {task.name!r}"
             )
         taken[target] = task
+
+
+def _check_replaced(tasks: Iterable[Task], output: Path) -> None:
+    """Refuse to replace what no run of ours wrote."""
+    records = Records(output)
+    if not (names := [task.name for task in tasks if records.replaces(task.name)]):
+        return
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    raise ValueError(
+        "output must be another folder, or force=True must be given to replace files there that no earlier run wrote, "
+        f"got {str(output)!r} with {str(output / names[0])!r}{more}"
+    )

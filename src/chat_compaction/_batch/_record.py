@@ -1,14 +1,16 @@
 """What a run did to a session, kept beside the outputs, so that the next run need not do it again.
 
 A record holds digests of the session's file, of the settings and of what was written. Only where all three are
-as they were is the session passed over: times of files, which copies and checkouts change, are never asked.
+as they were is the session passed over: times of files, which copies and checkouts change, are never asked. A file
+that has no record is not ours, and is not replaced.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from secrets import token_hex
@@ -67,7 +69,7 @@ class Digesting:
 
 @attrs.frozen
 class Record:
-    """What was done to one session."""
+    """What was done to one session; ``settings`` is empty where no other run could know them."""
 
     settings: str
     session: str
@@ -82,43 +84,59 @@ class Records:
 
     output: Path
 
+    def path(self, name: str) -> Path:
+        """Where the record of a session is: by a digest, since its name may be as long as a name can be."""
+        return self.output / FOLDER / f"{digest(os.fsencode(name))}.record"
+
+    def replaces(self, name: str) -> bool:
+        """Whether something is in the place of an output that no run of ours wrote, and that would be replaced."""
+        target = self.output / name
+        # A folder cannot be replaced by a file: that is an error of its session.
+        return os.path.lexists(target) and not target.is_dir() and not os.path.lexists(self.path(name))
+
     def find(self, name: str) -> Record | None:
-        """The record of a session; None where there is none that can be read."""
+        """The record of a session; None where there is none, or it is damaged."""
         try:
-            found = json.loads(self._path(name).read_text(encoding="utf-8"))
+            sum_, _, body = self.path(name).read_bytes().partition(b"\n")
+            if sum_.decode() != digest(body):
+                return None
+            found = json.loads(body)
             return Record(**{**found, "report": report_of(found["report"]), "notes": tuple(found["notes"])})
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None  # Of another version, or cut off: as if it were not there.
+        except Exception:  # Of another version, whatever that may be: as if it were not there.
+            return None
 
-    def keep(self, name: str, record: Record) -> None:
-        """Write a record; the output is in place already."""
+    def write(self, name: str, pieces: Iterable[str], record: Callable[[str], Record]) -> Path:
+        """Write an output, all of it or nothing, and ahead of it its record, which is made of its digest."""
+        target = self.output / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._staged(pieces) as (temporary, written):
+            self._keep(name, record(written))
+            temporary.replace(target)
+        return target
+
+    def _keep(self, name: str, record: Record) -> None:
         fields = {**attrs.asdict(record, recurse=False), "report": record.report.to_dict()}
-        self._write(self._path(name), [json.dumps(fields)])
+        body = json.dumps(fields)
+        # The output is what matters: without its record it is made again.
+        with suppress(OSError), self._staged([digest(body.encode()), "\n", body]) as (temporary, _):
+            temporary.replace(self.path(name))
 
-    def write(self, name: str, pieces: Iterable[str]) -> str:
-        """Write an output, all of it or nothing; gives its digest."""
-        return self._write(self.output / name, pieces)
-
-    def _path(self, name: str) -> Path:
-        return self.output / FOLDER / f"{name}.record"
-
-    def _write(self, target: Path, pieces: Iterable[str]) -> str:
-        """Write a file elsewhere, and put it in its place when it is whole."""
+    @contextmanager
+    def _staged(self, pieces: Iterable[str]) -> Iterator[tuple[Path, str]]:
+        """A file that is whole, to be put in its place, and its digest."""
         written = blake2b(digest_size=20)
         temporary = self.output / FOLDER / f"{token_hex(8)}.tmp"
         temporary.parent.mkdir(parents=True, exist_ok=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("xb") as file:
                 for piece in pieces:
                     data = piece.encode("utf-8")
                     written.update(data)
                     file.write(data)
-            temporary.replace(target)
+            yield temporary, written.hexdigest()
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        return written.hexdigest()
 
 
 def report_of(data: dict[str, Any]) -> CompactionReport:

@@ -12,7 +12,10 @@ from ._adapters import FunctionCounter, TokenizerCounter
 from ._estimate import EstimateCounter
 from ._protocol import Counter
 
-_EXPECTED = "a Counter, 'o200k_base', a function from a text to its tokens, a tokenizers.Tokenizer, the path of a tokenizer.json"
+_EXPECTED = (
+    "a Counter, 'o200k_base', a function from a text to its tokens, a tokenizers.Tokenizer, "
+    "the path of a tokenizer.json"
+)
 
 
 def resolve_counter(counter: Any = None) -> Counter:
