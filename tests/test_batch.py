@@ -6,7 +6,11 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ import pytest
 
 import chat_compaction as cc
 from chat_compaction._batch import SessionResult, compact_sessions
+from chat_compaction._batch._canonical import canonical
 from chat_compaction._batch._record import FOLDER, Records, digest, report_of
 from chat_compaction.testing import characters_counter
 from tests._cli import session, write
@@ -245,12 +250,16 @@ def test_outputs_are_no_sessions(folder: Path) -> None:
         ("x", {"jobs": True}, "jobs must be an int of 1 or more, or None for as many as there are cores, got True"),
         ("x", {"force": 1}, "force must be True or False, got 1"),
         ("x", {"output": __file__}, "output must be a folder, got "),
+        ("x", {"output": ""}, "output must be a folder, got ''"),
+        ("x", {"output": 5}, "output must be the path of a folder, or None, got 5"),
+        ("x", {"output": b"x"}, "output must be the path of a folder, or None, got b'x'"),
+        (b"x", {}, "sessions must name files, folders or patterns, got b'x'"),
         ("x", {"strategy": 5}, "strategy must be a CompactionStrategy, got 5"),
         ("x", {"on_invalid": "no"}, "on_invalid must be one of 'keep', 'repair', 'raise', got 'no'"),
         ("x", {"reserved": -1}, "reserved must be an int of 0 or more, got -1"),
         ("x", {"hooks": 5}, "hooks must be None or a list of callables"),
-        ("x", {"counter": 5}, "counter must be a Counter, a function"),
-        ("x", {"counter": "gone.json"}, "counter must be a Counter, a function"),
+        ("x", {"counter": 5}, "counter must be a Counter, 'o200k_base', a function"),
+        ("x", {"counter": "gone.json"}, "counter must be a Counter, 'o200k_base', a function"),
         ("x", {"pinned": "x"}, "pinned must be a predicate over messages, or an iterable of message ids and positions"),
         (
             "x",
@@ -288,6 +297,55 @@ def test_no_session_is_ever_overwritten(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("where", ["the output", "a folder that a link in it leads to", "a link"])
+def test_a_file_that_is_not_ours_is_not_replaced(folder: Path, tmp_path: Path, where: str) -> None:
+    """Refused for all sessions at once, before anything is read, and named; with ``force`` it is replaced."""
+    output = tmp_path / "out"
+    other = (output / "deep") if where == "the output" else (tmp_path / "other")
+    other.mkdir(parents=True)
+    output.mkdir(exist_ok=True)
+    mine = write(other / "two.json", ["mine"])
+    if where == "a link":
+        (output / "lines.jsonl").symlink_to(mine)
+    elif where != "the output":
+        (output / "deep").symlink_to(other)
+    name = "lines.jsonl" if where == "a link" else "deep/two.json"
+    for _ in range(2):
+        with pytest.raises(ValueError, match="output must be another folder, or force=True must be given") as raised:
+            compact_sessions(folder / "b", STRATEGY, output=output, counter=COUNTER)
+        assert str(raised.value).endswith(f"got {str(output)!r} with {str(output / name)!r}")
+        assert json.loads(mine.read_text()) == ["mine"]
+        assert not (output / FOLDER).exists()
+    assert all(result.ok for result in done(folder / "b", output=output, force=True))
+    assert len(done(folder / "b", output=output)) == 3
+
+
+def test_each_that_is_not_ours_is_counted(folder: Path, tmp_path: Path) -> None:
+    """The first is named, and how many more there are."""
+    for name in ("one.json", "lines.jsonl"):
+        write(tmp_path / name, [])
+    with pytest.raises(ValueError, match=r"with '.*/lines\.jsonl' and 1 more$"):
+        compact_sessions(folder / "b", STRATEGY, output=tmp_path)
+
+
+def test_sessions_below_a_folder_of_our_name(tmp_path: Path) -> None:
+    """What is passed over is a folder of records in what is read, and not all that lies below such a folder."""
+    folder = tmp_path / FOLDER / "sessions"
+    (folder / FOLDER).mkdir(parents=True)
+    write(folder / "a.json", session())
+    write(folder / FOLDER / "b.json", session())
+    for named in (folder, str(folder / "*.json")):
+        assert [result.path.name for result in done(named)] == ["a.json"]
+
+
+def test_a_file_by_two_names_is_one_session(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative and absolute, through a folder's link, within a folder that is named as well."""
+    monkeypatch.chdir(folder)
+    (tmp_path / "link").symlink_to(folder / "b")
+    names = ["b/one.json", folder / "b" / "one.json", "b/../b/one.json", tmp_path / "link" / "one.json", "b"]
+    assert [str(result.path) for result in done(names)] == ["b/one.json", "b/deep/two.json", "b/lines.jsonl"]
+
+
 # -- again --------------------------------------------------------------------------------------------
 
 
@@ -306,7 +364,7 @@ def test_what_was_done_is_not_done_again(folder: Path, tmp_path: Path) -> None:
     assert not any(result.resumed for result in done(folder, output=output, force=True))
 
 
-DAMAGE = {
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "cut off": lambda body: body[:-9],
     "of another version": lambda body: json.dumps({**json.loads(body), "more": 1}).encode(),
     "without end": lambda _: b"[" * 100_000,
@@ -364,6 +422,63 @@ def test_what_changed_is_done_again(folder: Path, tmp_path: Path, what: str) -> 
     assert [result.resumed for result in results.values()] == [True, True, False]
     assert len(json.loads((output / name).read_text())) > 1
     assert all(result.resumed for result in done(folder / "b", output=output))
+
+
+@attrs.frozen(kw_only=True)
+class Told(Picky):
+    """Holds whatever it is told."""
+
+    told: Any = None
+
+
+def by_value(**told: Any) -> Told:
+    return Told(trigger=cc.messages > 4, target=cc.messages <= 3, min_preserved_groups=1, told=told)
+
+
+def fresh(text: str) -> str:
+    """An equal text that is another object, as JSON gives them."""
+    return json.loads(json.dumps(text))  # type: ignore[no-any-return]
+
+
+def test_equal_settings_are_the_same_whatever_they_are_made_of(folder: Path, tmp_path: Path) -> None:
+    """Which objects are identical, the order of keys, of pins, of a set: none of it is a setting."""
+    one, other = "turns of old", fresh("turns of old")
+    first = by_value(a=[one, one], b={"x": 1, "y": {2, "3"}}, f=json.dumps, path=Path("x"))
+    again = by_value(path=Path("x"), f=json.dumps, b={"y": {"3", 2}, "x": 1}, a=[one, other])
+    done(folder / "b", output=tmp_path, strategy=first, pinned=[2, 0], on_invalid="keep")
+    settings: dict[str, Any] = {"on_invalid": fresh("keep"), "pinned": [0, 2, 0]}
+    assert all(result.resumed for result in done(folder / "b", output=tmp_path, strategy=again, **settings))
+    for changed in (by_value(a=[one]), by_value(a=(one, one)), by_value(f=json.loads), by_value(f=lambda: 0)):
+        assert not any(result.resumed for result in done(folder / "b", output=tmp_path, strategy=changed, **settings))
+
+
+class Plain(cc.TokenBudgetStrategy):
+    """A plain class with something of its own."""
+
+    def __init__(self, more: Any) -> None:
+        super().__init__(300, target_tokens=200)
+        self.more = more
+
+    @cached_property
+    def size(self) -> int:
+        return len(self.more)
+
+
+def test_a_class_of_the_callers_is_known_by_its_name_and_fields() -> None:
+    """A plain attribute is a field, what was worked out is none; a lambda and a local class have no name to go by."""
+    assert canonical(Plain([1])) == canonical(Plain([1])) != canonical(Plain([2]))
+    plain = Plain([1])
+    before = canonical(plain)
+    assert plain.size == 1
+    assert canonical(plain) == before
+    values: list[Any] = [
+        1, True, 1.0, "1", b"1", None, (1,), [1], {1}, frozenset({1}), {1: 1}, OrderedDict({1: 1}), Path("1"), len,
+        "1".count, partial(json.dumps, indent=1), cc.GroupKind.USER, str.split, deque([1]), Plain, COUNTER,
+    ]  # fmt: skip
+    assert len({canonical(value) for value in values}) == len(values)
+    for value in (lambda: 0, partial(lambda: 0), type("Local", (), {}), threading.Lock()):
+        with pytest.raises(TypeError):
+            canonical(value)
 
 
 @pytest.mark.parametrize(
@@ -486,8 +601,47 @@ def test_a_counter_that_cannot_be_loaded_there_is_an_error_at_once(folder: Path,
     """It would be the same for every session."""
     path = tmp_path / "none.json"
     path.write_text("{}")
-    with pytest.raises(ValueError, match="path must name a tokenizer of the tokenizers package"):
-        done(folder, counter=str(path), jobs=2)
+    for jobs in (1, 2):
+        with pytest.raises(ValueError, match="path must name a tokenizer of the tokenizers package"):
+            compact_sessions(folder, STRATEGY, counter=str(path), jobs=jobs)
+
+
+def test_no_process_starts_for_what_is_done_already(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier run did is told here, in its order."""
+    notes = tmp_path / "loads"
+    notes.touch()
+    monkeypatch.setenv(_LOADS, str(notes))
+    first = done(folder / "b", output=tmp_path / "out", counter=Loaded())
+    again = done(folder / "b", output=tmp_path / "out", counter=Loaded(), jobs=2)
+    assert [attrs.evolve(result, resumed=False) for result in again] == first
+    assert notes.read_text() == ""
+    write(folder / "b" / "lines.jsonl", session(9))
+    mixed = done(folder / "b", output=tmp_path / "out", counter=Loaded(), jobs=2)
+    assert [result.resumed for result in mixed] == [True, False, True]
+    assert len(notes.read_text().split()) == 1
+
+
+def test_what_cannot_be_loaded_there_is_told(folder: Path) -> None:
+    """Something that pickles here and not there, as a class of an interactive session."""
+    with pytest.raises(cc.CompactionError, match="^the processes of jobs cannot start: ZeroDivisionError: ") as raised:
+        done(folder, counter=Fragile(process=os.getpid()), jobs=2)
+    assert str(raised.value).endswith("; or pass jobs=1")
+
+
+@attrs.frozen
+class Fragile(Loaded):
+    """A counter for one process only."""
+
+    process: int = 0
+
+    def __reduce__(self) -> Any:
+        return _fragile, (self.process,)
+
+
+def _fragile(process: int) -> Fragile:
+    return Fragile(process=process // (os.getpid() == process))
 
 
 def test_results_are_values() -> None:
@@ -521,9 +675,7 @@ class Slow(Picky):
     """Takes its time."""
 
     def compact_core(self, index: cc.MessageIndex) -> bool:
-        import time
-
-        time.sleep(0.05)
+        time.sleep(600 if index.included_messages()[0]["content"] == "stuck" else 0.05)
         return super().compact_core(index)
 
 
@@ -540,13 +692,68 @@ def started(tmp_path: Path, folder: Path, guard: str) -> subprocess.Popen[str]:
     )
 
 
+MAIN = 'if __name__ == "__main__":\n    main()'
+
+
+def many(tmp_path: Path, word: str = "You are terse.") -> Path:
+    """Enough sessions to be in the midst of; the twentieth begins with a word of its own."""
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for number in range(60):
+        system = {"role": "system", "content": word if number == 20 else "You are terse."}
+        write(folder / f"{number:02}.json", [system, *session(system=False)])
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("pause", [0.0, 0.01, 0.03, 0.05, 0.2])
+@pytest.mark.parametrize("line", ["00.json\n", "19.json\n"])
+def test_two_interruptions_end_it_too(tmp_path: Path, pause: float, line: str) -> None:
+    """Whoever presses Ctrl-C twice does not wait for what is in work; all processes end, and nothing is half there."""
+    with started(tmp_path, many(tmp_path, "stuck"), MAIN) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != line:
+            pass
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(pause)
+        process.communicate(timeout=60)  # It returns when all are gone who could write to these pipes.
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+    assert all(len(json.loads(text)) == 3 for text in files(tmp_path / "out").values())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_session_that_does_not_end_is_not_waited_for(tmp_path: Path) -> None:
+    """One interruption is enough: what is in work has some seconds to be finished."""
+    with started(tmp_path, many(tmp_path, "stuck"), MAIN) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "19.json\n":
+            pass
+        os.killpg(process.pid, signal.SIGINT)
+        printed, errors = process.communicate(timeout=60)
+    assert (printed.splitlines()[-1], errors) == ("interrupted", "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_processes_end_without_their_parent(tmp_path: Path, number: signal.Signals) -> None:
+    """However it was ended, nobody goes on for nobody: each finishes its session at most."""
+    with started(tmp_path, many(tmp_path), MAIN) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "00.json\n"
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == -number
+    assert 0 < len(files(tmp_path / "out")) < 60
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_an_interruption_stops_cleanly(tmp_path: Path) -> None:
     """Ctrl-C reaches all processes: what is in work is finished, no more is begun, nobody shows a traceback."""
-    (tmp_path / "sessions").mkdir()
-    for number in range(60):
-        write(tmp_path / "sessions" / f"{number:02}.json", session())
-    with started(tmp_path, tmp_path / "sessions", 'if __name__ == "__main__":\n    main()') as process:
+    with started(tmp_path, many(tmp_path), MAIN) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "00.json\n"
         os.killpg(process.pid, signal.SIGINT)

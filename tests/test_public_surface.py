@@ -103,7 +103,7 @@ SIGNATURES = {
     "MessageIndex.extend": "(self, messages)",
     "MessageIndex.update": "(self, history)",
     "MessageIndex.exclude": "(self, group, reason)",
-    "MessageIndex.include": "(self, group)",
+    "MessageIndex.include": "(self, *groups)",
     "MessageIndex.value": "(self, metric)",
     "MessageIndex.total": "(self, metric)",
     "MessageIndex.exceeds": "(self, metric, limit)",

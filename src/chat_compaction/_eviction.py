@@ -83,7 +83,7 @@ def turns_that_may_leave(
     for bundle in free:
         by_turn.setdefault(bundle.turn, []).append(bundle)
     turns = [bundles for turn, bundles in by_turn.items() if turn not in stuck]
-    turns.sort(key=lambda bundles: bundles[-1].positions[-1])
+    turns.sort(key=lambda bundles: bundles[-1].newest)
     return [Candidates(ledger, protected, bundles) for bundles in turns]
 
 
@@ -106,13 +106,14 @@ def evict_certain(index: MessageIndex, target: Predicate, units: Sequence[Unit],
 def _free(index: MessageIndex, units: Sequence[Unit]) -> Iterator[Sequence[Bundle]]:
     """The groups of each unit, up to the first unit that may not leave."""
     for unit in units:
-        if isinstance(unit, Candidates) and unit.checked_in(index._ledger):
+        if type(unit) is Candidates and unit.checked_in(index._ledger):
             yield unit.bundles
             continue
-        groups_of_unit = (unit,) if isinstance(unit, MessageGroup) else unit
-        if not isinstance(groups_of_unit, Sequence) or not all(map(index._may_leave, groups_of_unit)):
+        of_unit = (unit,) if isinstance(unit, MessageGroup) else unit
+        bundles = index._leaving(of_unit) if isinstance(of_unit, Sequence) else None
+        if bundles is None:
             return
-        yield [index._bundle(group) for group in groups_of_unit]
+        yield bundles
 
 
 def _certain(index: MessageIndex, target: Predicate, units: Sized, sizes: _Sizes) -> int:

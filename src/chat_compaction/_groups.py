@@ -63,9 +63,13 @@ class Bundle:
     """One group as it grows; ``least``, ``most`` and ``uncounted`` are the index's running totals of its tokens."""
 
     positions: list[int]
+    first: int
+    """The position of the first message, by which the group is known."""
+    newest: int
+    """The position of the newest message: a group is as new as that (rule K4)."""
     kind: GroupKind
     turn: int
-    pinned: bool = False
+    pinned: bool
     excluded: str | None = None
     held: bool = False
     """Asked to leave, and kept back because a rule of the format needs it (rule K7)."""
@@ -83,16 +87,6 @@ class Bundle:
     def tokens(self) -> int | None:
         """The tokens, where all of its messages are counted."""
         return None if self.uncounted else self.least
-
-    @property
-    def first(self) -> int:
-        """The position of the first message, by which the group is known."""
-        return self.positions[0]
-
-    @property
-    def newest(self) -> int:
-        """The position of the newest message."""
-        return self.positions[-1]
 
 
 @attrs.define
@@ -147,11 +141,12 @@ class Grouping:
         if joined:
             bundle = self._merge(joined)
             bundle.positions.append(position)
+            bundle.newest = position
             bundle.pinned = bundle.pinned or pinned
             if message.calls:
                 bundle.kind = GroupKind.TOOL_CALL
         else:
-            bundle = self.bundles[position] = Bundle([position], _kind_of(message), turn, pinned)
+            bundle = self.bundles[position] = Bundle([position], position, position, _kind_of(message), turn, pinned)
             if message.role is USER and self.openers == [-1]:
                 self.openers[0] = position
         self.of.append(bundle)
@@ -194,7 +189,7 @@ class Grouping:
         for bundle in joined[1:]:
             del self.bundles[bundle.first]
         self.bundles[oldest.first] = largest
-        largest.turn = oldest.turn
+        largest.first, largest.turn = oldest.first, oldest.turn
         for other in joined:
             if other is not largest:
                 self._absorb(largest, other)

@@ -206,9 +206,9 @@ class MessageIndex:
             self._ledger.set_excluded((bundle,), reason)
         return not bundle.included
 
-    def include(self, group: MessageGroup) -> None:
-        """Bring an excluded group back."""
-        self._ledger.set_excluded((self._bundle(group),), None)
+    def include(self, *groups: MessageGroup) -> None:
+        """Bring excluded groups back."""
+        self._ledger.set_excluded(list(map(self._bundle, groups)), None)
 
     def include_all(self) -> None:
         """Bring every excluded group back."""
@@ -225,12 +225,13 @@ class MessageIndex:
             raise ValueError(f"group must be a MessageGroup of this index as it is now, got {group!r}")
         return of[positions[0]]
 
-    def _may_leave(self, group: object) -> bool:
-        """Whether :meth:`exclude` would take this."""
+    def _leaving(self, groups: Iterable[object]) -> list[Bundle] | None:
+        """What :meth:`exclude` would take, one after the other; None where it would refuse one."""
         try:
-            return self._why_protected(self._bundle(group)) is None
+            bundles = list(map(self._bundle, groups))
         except (TypeError, ValueError):
-            return False
+            return None
+        return bundles if all(self._why_protected(bundle) is None for bundle in bundles) else None
 
     def _why_protected(self, bundle: Bundle) -> str | None:
         ledger = self._ledger

@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 import attrs
@@ -170,7 +171,7 @@ class Ledger:
 
     def set_excluded(self, bundles: Iterable[Bundle], reason: str | None) -> None:
         """Ask groups to leave, or (None) bring them back: all at once is the same as one by one."""
-        moved = list(dict.fromkeys(bundle for bundle in bundles if bundle.excluded != reason))
+        moved = list(dict.fromkeys([bundle for bundle in bundles if bundle.excluded != reason]))
         if not moved:
             return
         self._log(moved)
@@ -183,7 +184,7 @@ class Ledger:
             self._total_anew()
         elif reason is None:
             self.included.add(moved)
-        positions = [position for bundle in moved for position in bundle.positions]
+        positions = (position for bundle in moved for position in bundle.positions)
         self._fill(self.cuts.set_staying(positions, reason is None))
         self._moved(moved)
 
@@ -200,9 +201,9 @@ class Ledger:
     def _log(self, bundles: Iterable[Bundle]) -> None:
         """Remember in a compaction how groups stood before their first change."""
         if self.changes is not None:
-            for bundle in bundles:
-                stood = _IN if bundle.excluded is None else Standing(bundle.excluded, bundle.held)
-                self.changes.setdefault(bundle, stood)
+            new = [bundle for bundle in bundles if bundle not in self.changes]
+            self.changes.update(dict.fromkeys(new, _IN))
+            self.changes.update((b, Standing(b.excluded, b.held)) for b in new if b.excluded is not None)
 
     def include_all(self) -> None:
         """Bring back everything that was asked to leave."""
@@ -331,11 +332,13 @@ class Ledger:
         return (self.grouping.of[position] for position in self._standing)
 
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
-        """The groups that may leave and have not been asked to, oldest first: by their newest message (rule K4)."""
-        for position, bundle in enumerate(self.grouping.of):
-            positions = bundle.positions
-            if bundle.excluded is None and positions[-1] == position and positions[0] not in protected:
-                yield bundle
+        """The groups that may leave and have not been asked to."""
+        bundles = self.grouping.bundles.items()
+        return (bundle for first, bundle in bundles if bundle.excluded is None and first not in protected)
+
+    def oldest_first(self, protected: Mapping[int, str]) -> list[Bundle]:
+        """:meth:`free`, by their newest message (rule K4)."""
+        return sorted(self.free(protected), key=attrgetter("newest"))
 
     def newest_first(self) -> Iterator[Bundle]:
         """The included groups, by their newest message."""

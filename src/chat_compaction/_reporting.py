@@ -68,9 +68,10 @@ class Reporter:
     def completed(self, before: Measure, *, more: bool) -> CompactionReport:
         """A pass ran; ``more`` says that groups are left that may leave."""
         changes = self.index._ledger.changes or {}
-        in_order = sorted(changes.items(), key=lambda change: change[0].positions[0])
-        gone = [bundle for bundle, was in in_order if was.included and not bundle.included]
-        back = [bundle for bundle, was in in_order if bundle.included and not was.included]
+        moved = [bundle for bundle, was in changes.items() if bundle.included is not was.included]
+        moved.sort(key=attrgetter("first"))
+        gone = [bundle for bundle in moved if not bundle.included]
+        back = [bundle for bundle in moved if bundle.included]
         first = min((bundles[0].first for bundles in (gone, back) if bundles), default=None)
         reached = self.target(self.index)
         if first is not None or (not reached and token_limit(self.target) is not None):
@@ -133,15 +134,21 @@ _least, _uncounted = attrgetter("least"), attrgetter("uncounted")
 
 def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tuple[Exclusion, ...]:
     """Groups with the reason for which each is out, or was before."""
-    return tuple([_exclusion(bundle, bundle.excluded or before[bundle].excluded or "") for bundle in bundles])
-
-
-def _exclusion(bundle: Bundle, reason: str) -> Exclusion:
-    tokens, told = bundle.tokens, bundle.told
-    if told is None or told.reason != reason or told.tokens != tokens or len(told.positions) != len(bundle.positions):
+    found = []
+    for bundle in bundles:
+        reason = bundle.excluded or before[bundle].excluded or ""
+        tokens = None if bundle.uncounted else bundle.least
+        told = bundle.told
         # A reducer tells at each call of a growing list what left: mostly the same.
-        bundle.told = told = Exclusion(tuple(bundle.positions), bundle.kind, reason, tokens)
-    return told
+        if (
+            told is None
+            or told.tokens != tokens
+            or told.reason != reason
+            or len(told.positions) != len(bundle.positions)
+        ):
+            bundle.told = told = Exclusion(tuple(bundle.positions), bundle.kind, reason, tokens)
+        found.append(told)
+    return tuple(found)
 
 
 def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:

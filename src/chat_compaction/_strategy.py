@@ -129,7 +129,7 @@ class CompactionStrategy(ABC):
         """
         ledger = index._ledger
         protected = self._protected(ledger)
-        return Candidates(ledger, protected, list(ledger.free(protected)))
+        return Candidates(ledger, protected, ledger.oldest_first(protected))
 
     def candidate_turns(self, index: MessageIndex) -> Sequence[Sequence[MessageGroup]]:
         """The turns that may leave whole, oldest first: those of which nothing has to stay.

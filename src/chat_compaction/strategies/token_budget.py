@@ -82,13 +82,11 @@ class TokenBudgetStrategy(CompactionStrategy):
 
     def _spare(self, index: MessageIndex, turn: Sequence[MessageGroup]) -> None:
         """Of the turn whose leaving reached the target, let only the groups leave that must."""
-        for group in turn:
-            index.include(group)
+        index.include(*turn)
         # All but the newest: a user's message alone would be a question that nobody answered.
         most = _not_the_users(turn)[:-1]
         if not self.evict(index, most, _GROUP):
-            for group in most:
-                index.include(group)
+            index.include(*most)
             self.evict(index, [turn], _TURN)
 
 
