@@ -452,12 +452,15 @@ def test_equal_settings_are_the_same_whatever_they_are_made_of(folder: Path, tmp
         assert not any(result.resumed for result in done(folder / "b", output=tmp_path, strategy=changed, **settings))
 
 
-class Plain(cc.TokenBudgetStrategy):
+class Plain(cc.CompactionStrategy):
     """A plain class with something of its own."""
 
     def __init__(self, more: Any) -> None:
-        super().__init__(300, target_tokens=200)
+        super().__init__(trigger=cc.tokens > 300)
         self.more = more
+
+    def compact_core(self, index: cc.MessageIndex) -> None:
+        """Nothing leaves."""
 
     @cached_property
     def size(self) -> int:
@@ -625,7 +628,7 @@ def test_no_process_starts_for_what_is_done_already(
 
 def test_what_cannot_be_loaded_there_is_told(folder: Path) -> None:
     """Something that pickles here and not there, as a class of an interactive session."""
-    with pytest.raises(cc.CompactionError, match="^the processes of jobs cannot start: ZeroDivisionError: ") as raised:
+    with pytest.raises(cc.CompactionError, match=r"^the processes of jobs cannot start: ZeroDivisionError: ") as raised:
         done(folder, counter=Fragile(process=os.getpid()), jobs=2)
     assert str(raised.value).endswith("; or pass jobs=1")
 
