@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ import pytest
 import chat_compaction as cc
 from chat_compaction._batch import SessionResult, compact_sessions
 from chat_compaction._batch._canonical import canonical
+from chat_compaction._batch._find import Task
+from chat_compaction._batch._pool import _answer, _Pool, _Process, _Session
 from chat_compaction._batch._record import FOLDER, Records, digest, report_of
 from chat_compaction.testing import characters_counter
 from tests._cli import session, write
@@ -645,6 +648,20 @@ class Fragile(Loaded):
 
 def _fragile(process: int) -> Fragile:
     return Fragile(process=process // (os.getpid() == process))
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_a_result_that_does_not_come_through_is_the_error_of_its_session(where: str) -> None:
+    """It does not pickle in the process that has it, or cannot be put together in the one that wants it."""
+    task = Task(Path("x.json"), "x.json")
+    held: Any = Fragile(process=-1) if where == "here" else threading.Lock()
+    ours, its = Pipe()
+    _answer(its, task, SessionResult(path=task.path, notes=(held,)))
+    pool, session_of = _Pool(b"", 1), _Session(task)
+    pool._take(_Process(None, ours, deque([session_of])))  # type: ignore[arg-type]  # nobody asks for it
+    assert session_of.result is not None
+    error = "x.json: ZeroDivisionError: " if where == "here" else "x.json: TypeError: cannot pickle"
+    assert str(session_of.result.error).startswith(error)
 
 
 def test_results_are_values() -> None:

@@ -1,16 +1,22 @@
 """``chat-compaction compact`` on many sessions: what it writes, what it says, its status."""
 
+import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import chat_compaction as cc
 from chat_compaction._batch import compact_sessions
+from chat_compaction._batch._worker import Settings
 from chat_compaction.formats import read_session
 from tests._cli import fails, run, session, write
 from tests._shared import ROOT
@@ -148,6 +154,16 @@ def test_the_report_is_a_line_for_each_session(folder: Path) -> None:
         (["logs", "-o", "out", "--sidechain", "x"], "--sidechain is for a single session, got logs"),
         (["logs", "-o", "out", "--report", "-"], "--report must be a file, got -"),
         (["logs", "-o", "out", "--report", "logs/a.json"], "--report must be another file than the sessions, got logs"),
+        (
+            ["logs", "-o", "out", "--report", "logs/r.jsonl"],
+            "--report must be outside of the sessions' folder, or have",
+        ),
+        (["logs", "-o", "out", "--report", "logs/deep/r.json"], "--report must be outside of the sessions' folder, "),
+        (
+            ["logs/**/*.jsonl", "-o", "out", "--report", "logs/deep/r.jsonl"],
+            "--report must be outside of the sessions'",
+        ),
+        (["logs", "-o", "", "--force"], "--output must be a folder, got ''"),
         (["logs", "-o", "out", "--report", "gone/r.jsonl"], "gone/r.jsonl: there is no folder gone"),
         (["none/*.json", "-o", "out"], "SESSION must name files, folders or patterns, got 'none/*.json', where there"),
         (
@@ -166,6 +182,102 @@ def test_wrong_use_writes_nothing(folder: Path, arguments: list[str], error: str
     assert fails(run("compact", *arguments, *options)).startswith(error)
     assert not (folder / "out").exists()
     assert (folder / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize("report", ["out/a.json", "link/a.json", "out/deep/c.jsonl"])
+def test_a_report_is_none_of_the_outputs(folder: Path, report: str) -> None:
+    """By whatever name, whether or not the output is there."""
+    (folder / "link").symlink_to(folder / "out")
+    (folder / "out" / "deep").mkdir(parents=True)
+    for _ in range(2):
+        error = fails(run("compact", "logs", *BUDGET, "-o", "out", "--report", report))
+        assert error.startswith(f"--report must be another file than what is written, got {report}, which is an output")
+        assert run("compact", "logs", *BUDGET, "-o", "out").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("sessions", "output", "report"),
+    [
+        ("logs", "out", "logs/report.txt"),
+        ("logs/*.json", "out", "logs/report.jsonl"),
+        ("logs/[ab].json", "out", "logs/report.json"),
+        ("logs", "logs/out", "logs/out/report.json"),
+        ("logs", "out", "out/report.json"),
+    ],
+)
+def test_a_report_that_no_run_reads_as_a_session(folder: Path, sessions: str, output: str, report: str) -> None:
+    """Another ending, a pattern that does not fit, the output that is passed over: a second run finds the same."""
+    (folder / output).mkdir()
+    runs = [run("compact", sessions, *BUDGET, "-o", output, "--report", report) for _ in range(2)]
+    assert [result.exit_code for result in runs] == [0, 0]
+    assert len({result.stderr.partition(":")[0] for result in runs}) == 1
+
+
+def test_a_file_that_is_not_ours_is_not_replaced(folder: Path) -> None:
+    """The file and the option are named; with --force it is replaced."""
+    for name in ("a.json", "b.json"):
+        write(folder / "logs" / "deep" / name, session(3))
+    before = (folder / "logs" / "a.json").read_bytes()
+    error = fails(run("compact", "logs/deep", *BUDGET, "-o", "logs"))
+    assert error.startswith(
+        "--output must be another folder, or --force must be given to replace files there that no earlier run wrote, "
+        "got 'logs' with 'logs/a.json' and 1 more"
+    )
+    assert (folder / "logs" / "a.json").read_bytes() == before
+    assert run("compact", "logs/deep", *BUDGET, "-o", "logs", "--force").exit_code == 0
+    assert (folder / "logs" / "a.json").read_bytes() != before
+
+
+def test_a_run_of_the_library_and_one_of_the_command_know_each_other(folder: Path) -> None:
+    """Equal settings are the same, whoever makes them; the defaults are those of the library."""
+    results = list(compact_sessions("logs", STRATEGY, counter=cc.EstimateCounter(), output="out"))
+    assert "3 done by an earlier run" in run("compact", "logs", *BUDGET, "-o", "out").stderr
+    run("compact", "logs", *BUDGET, "-o", "out", "--force", "--jobs", "2")
+    again = compact_sessions("logs", STRATEGY, counter=cc.EstimateCounter(), output="out", jobs=2)
+    assert [attrs.evolve(result, resumed=False) for result in again] == results
+
+
+def test_the_defaults_are_the_same_everywhere() -> None:
+    """Of the function, of a reducer, and of what the command line passes."""
+    settings = Settings().arguments
+    for function in (compact_sessions, cc.as_chat_reducer):
+        parameters = inspect.signature(function).parameters
+        assert {name: parameters[name].default for name in settings} == settings
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signals_end_it_in_order(folder: Path, number: signal.Signals, jobs: str) -> None:
+    """Its processes end with it, half a file is not left, and the status says why it ended."""
+    big = write(folder / "big.json", session(4_000))
+    for name in range(300):
+        (folder / "logs" / f"z{name}.json").symlink_to(big)
+    command = [sys.executable, "-m", "chat_compaction", "compact", "logs", *BUDGET, "-o", "out", "--jobs", jobs]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(
+        [*command, "--report", "r.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        while not (folder / "out" / "z0.json").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)  # It returns when all are gone who could write to these pipes.
+    assert process.returncode == 128 + number
+    assert errors.lstrip() == f"chat-compaction: {'interrupted' if number == signal.SIGINT else 'terminated'}\n"
+    assert not list(folder.rglob("*.tmp"))
+    assert not (folder / "r.jsonl").exists()
+    assert 0 < len(list((folder / "out").glob("z*.json"))) < 300
+
+
+def test_signals_are_left_as_they_were(folder: Path) -> None:
+    """Handlers are for the run only; what is ignored stays ignored, and another thread asks for none."""
+    before = signal.getsignal(signal.SIGTERM)
+    assert run("compact", "logs", *BUDGET, "-o", "out").exit_code == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(run, "compact", "logs", *BUDGET, "-o", "out").result().exit_code == 0
 
 
 def test_invalid_histories(folder: Path) -> None:

@@ -46,10 +46,13 @@ def compact_sessions(
 ) -> Iterator[SessionResult]:
     """Compact many session files, and give what came of each, in their order, as soon as it is there.
 
+    Nothing is done until the results are asked for.
+
     ``sessions`` is a file, a folder (every ``*.json`` and ``*.jsonl`` below it, sorted), a pattern such as
     ``"logs/**/*.jsonl"``, or several of these. ``output`` is a folder: each session is written there under its
     path below the folder that was named, or that the pattern begins with, and a file under its name. Without
-    one nothing is written. No session is ever overwritten: ``output`` must be another folder.
+    one nothing is written. No session is ever overwritten: ``output`` must be another folder. Nor is any file in it
+    that no earlier run wrote, but with ``force``.
 
     ``jobs`` is how many processes work, 1 for this one alone, None for as many as there are cores. What they
     need must pickle: a counter given as the path of a ``tokenizer.json`` always does, and is loaded once in each.
@@ -61,8 +64,8 @@ def compact_sessions(
     this process. The other arguments are those of :func:`as_chat_reducer`.
 
     At the call, an argument that is wrong, or does not pickle where ``jobs`` needs it, is a :class:`TypeError` or
-    :class:`ValueError`, and so it is where no session is found. Processes that cannot start are a
-    :class:`CompactionError` at the first result.
+    :class:`ValueError`, and so it is where no session is found, or a file would be overwritten. Processes that
+    cannot start are a :class:`CompactionError` at the first result that needs one.
     """
     settings = Settings(
         format=format,

@@ -61,7 +61,7 @@ def _pickled(value: Any) -> str:
         return _name(module, value, made)
     make, arguments, state, listed, mapped = (*made, None, None, None)[:5]
     parts = [*map(canonical, (make, arguments, state)), *map(canonical, listed or ()), _pairs(mapped or ())]
-    return f"{canonical(type(value))}({', '.join(parts)})"
+    return f"object({', '.join(parts)})"
 
 
 def _name(module: str, value: Any, name: str | None = None) -> str:
