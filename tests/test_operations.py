@@ -666,7 +666,7 @@ def test_work_is_the_same_at_any_size(name: str) -> None:
 # -- memory ----------------------------------------------------------------------------------------
 
 MEMORY_SIZE = 64
-MOST_MEMORY = 10.0
+MOST_MEMORY = 12.0  # A dict that grows holds two tables for a moment, one twice the other; quadratic is 64.
 
 
 def peak(work: Callable[[], object]) -> int:

@@ -61,7 +61,7 @@ class Counting:
     # -- what is known -------------------------------------------------------------------------
 
     def append(self, bundle: Bundle, known: Known) -> None:
-        """Take the next message, which joined a bundle that is in no total at the moment."""
+        """Take the next message, which joined a bundle; the ledger sees to its totals."""
         if known.uncounted:
             self._uncounted[len(self.known)] = self._unbounded[len(self.known)] = None
         self.known.append(known)
