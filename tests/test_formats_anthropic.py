@@ -13,6 +13,7 @@ from chat_compaction.formats import AnthropicFormat, Media, Message, Part, PartK
 from chat_compaction.testing import characters_counter
 
 TEXT, REASONING, MEDIA, OPAQUE = PartKind.TEXT, PartKind.REASONING, PartKind.MEDIA, PartKind.OPAQUE
+COMPACTION = PartKind.COMPACTION
 CALL, RESULT = PartKind.TOOL_CALL, PartKind.TOOL_RESULT
 PICTURE, PAGES, HIDDEN = Media("image"), Media("document"), Media("encrypted_reasoning")
 BASE64 = "iVBORw0KGgo" * 400
@@ -74,7 +75,15 @@ def test_null_is_nothing(fields: dict[str, Any]) -> None:
             Part(REASONING, media=(HIDDEN,), signed=True),
         ),
         ({"type": "container_upload", "file_id": "file_1"}, Part(OPAQUE)),
-        ({"type": "compaction", "content": "in short"}, Part(OPAQUE, '{"content":"in short"}')),
+        ({"type": "compaction", "content": "in short"}, Part(COMPACTION, "in short")),
+        (
+            {"type": "compaction", "content": 'a "b"', "encrypted_content": BASE64, "signature": BASE64},
+            Part(COMPACTION, 'a "b"', media=(HIDDEN,)),
+        ),
+        (
+            {"type": "compaction", "content": "in short", "tool_changes": [{"type": "tool_removal", "tool": "look"}]},
+            Part(COMPACTION, 'in short\n{"tool_changes":[{"tool":"look"}]}'),
+        ),
         ({"type": "compaction", "content": None, "encrypted_content": None}, Part(OPAQUE)),
         (
             {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "refund"}},

@@ -87,7 +87,10 @@ PARTS: list[tuple[dict[str, Any], Part]] = [
     ({**call(q="é", n=None), "thoughtSignature": BASE64}, Part(CALL, '{"q":"é","n":null}', "look")),
     (call(call_id="a"), Part(CALL, "{}", "look", "a")),
     ({"functionCall": {"name": "look"}}, Part(CALL, "", "look")),
-    (result(output="sunny"), Part(RESULT, '{"output":"sunny"}', "look")),
+    (result(output="sunny"), Part(RESULT, "sunny", "look")),
+    (result(error='no "city"'), Part(RESULT, 'no "city"', "look")),
+    (result(output="sunny", sure=True), Part(RESULT, '{"output":"sunny","sure":true}', "look")),
+    (result(output=[1]), Part(RESULT, '{"output":[1]}', "look")),
     (result(call_id="a"), Part(RESULT, "{}", "look", "a")),
     (
         {"functionResponse": {"name": "look", "response": {}, "parts": [data("image/png"), data("application/pdf")]}},

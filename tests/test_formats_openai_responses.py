@@ -25,6 +25,7 @@ from chat_compaction.formats import Media, Message, OpenAIChatFormat, OpenAIResp
 from tests._shared import load_session, recorded_sessions
 
 TEXT, REASONING, MEDIA, OPAQUE = PartKind.TEXT, PartKind.REASONING, PartKind.MEDIA, PartKind.OPAQUE
+COMPACTION = PartKind.COMPACTION
 CALL, RESULT, REFERENCE = PartKind.TOOL_CALL, PartKind.TOOL_RESULT, PartKind.REFERENCE
 BASE64 = "QUJD" * 400
 IMAGE, HIDDEN = (Media("image"),), (Media("encrypted_reasoning"),)
@@ -192,7 +193,7 @@ ITEMS: list[tuple[dict[str, Any], Role, list[Part]]] = [
     ),
     (thought(encrypted_content=BASE64), ASSISTANT, [Part(REASONING, media=HIDDEN)]),
     (item("item_reference", id="msg_1"), ASSISTANT, [Part(REFERENCE)]),
-    (item("compaction", id="cmp_1", encrypted_content=BASE64), SYSTEM, [Part(OPAQUE, media=HIDDEN)]),
+    (item("compaction", id="cmp_1", encrypted_content=BASE64), SYSTEM, [Part(COMPACTION, media=HIDDEN)]),
     (item("compaction_trigger"), SYSTEM, [Part(OPAQUE)]),
     (
         item("additional_tools", role="developer", tools=[TOOL_SCHEMA]),
@@ -289,6 +290,13 @@ def test_the_sdks_objects_read_alike(raw: dict[str, Any], role: Role, parts: lis
     assert settled(read(own)) == settled(read(raw))
     assert FORMAT.claims(own)
     assert not OpenAIChatFormat().claims(own)
+
+
+def test_codexs_other_name_of_a_compaction() -> None:
+    """Codex reads ``compaction_summary`` as a compaction; no type of the package has that name."""
+    raw = item("compaction_summary", encrypted_content=BASE64)
+    assert read(raw) == read(item("compaction", encrypted_content=BASE64))
+    assert FORMAT.claims(raw)
 
 
 def settled(view: Message) -> Message:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chat_compaction as cc
+from chat_compaction.formats import FORMATS, Format, PartKind, Role
 from chat_compaction.testing import characters_counter, histories
 from tests import _shared
 
@@ -252,6 +253,39 @@ def test_what_comes_out_is_accepted(name: str, request: pytest.FixtureRequest) -
     assert comparison.refused == []
     assert comparison.tally["accepted"] > 0
     assert repairs > 0
+
+
+def rewritten(format: Format, raw: Any) -> Any:
+    """The message with other texts, where each part that can be written says something else."""
+    parts = enumerate(format.read(raw, 0).parts)
+    texts = {
+        number: '{"said": "[cleared]"}' if part.kind is PartKind.TOOL_CALL else "[cleared]"
+        for number, part in parts
+        if part.kind in WRITABLE
+    }
+    written = format.with_texts(raw, texts)
+    if written is not None:
+        return written
+    for number, text in texts.items():
+        written = format.with_texts(raw, {number: text})
+        raw = raw if written is None else written
+    return raw
+
+
+WRITABLE = (PartKind.TEXT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_what_is_written_is_accepted(name: str) -> None:
+    """Rule K7: no message becomes one that the package refuses when its texts are replaced, or by one that says so."""
+    package = PACKAGES[name]
+    format, comparison = FORMATS[package.format], Comparison(package)
+    for messages in package.sessions:
+        comparison.compare(messages, [rewritten(format, raw) for raw in messages], range(len(messages)))
+        for role in (Role.USER, Role.ASSISTANT):
+            assert package.accepts()([format.saying(messages[0], "A summary.", role)]) or role is Role.ASSISTANT
+    assert comparison.refused == []
+    assert comparison.tally["copies"] > 0
 
 
 @given(st.data(), st.integers(0, 60))

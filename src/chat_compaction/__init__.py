@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from ._loading import lazy as _lazy
 
 if TYPE_CHECKING:
-    from . import counters, formats, instrumentation, testing, triggers
+    from . import config, counters, formats, instrumentation, offload, summarizers, testing, triggers
     from ._batch import SessionResult, compact_sessions
     from ._conversation import IndexUpdate
+    from ._departures import BackgroundDelivery, Departure
     from ._effects import Effect
     from ._errors import (
         CompactionError,
@@ -57,8 +58,10 @@ if TYPE_CHECKING:
     from ._problems import Problem, Repair
     from ._reducer import ChatReducer, as_chat_reducer
     from ._repair import Repaired, repair
-    from ._report import Blocker, CompactionReport, Exclusion
+    from ._report import Blocker, CompactionReport, Exclusion, Failure, Replacement
     from ._strategy import CompactionStrategy
+    from ._tool_uses import ToolUse
+    from .config import ConfigError, dump_config, from_config, load_config, to_config
     from .counters import (
         Counter,
         CounterError,
@@ -67,25 +70,54 @@ if TYPE_CHECKING:
         MediaCosts,
         TokenizerCounter,
     )
-    from .strategies import ReducerStrategy, TokenBudgetStrategy, TruncationStrategy
+    from .strategies import (
+        ClipStrategy,
+        ContextWindowStrategy,
+        DeduplicateStrategy,
+        DropMediaStrategy,
+        DropReasoningStrategy,
+        FirstOf,
+        FunctionStrategy,
+        OffloadStrategy,
+        PipelineStrategy,
+        ProviderCompactionStrategy,
+        ReducerStrategy,
+        SlidingWindowStrategy,
+        SummarizationStrategy,
+        TokenBudgetStrategy,
+        ToolResultStrategy,
+        TruncationStrategy,
+        strategy,
+    )
 
     __version__: str
 
 __all__ = [
+    "BackgroundDelivery",
     "Blocker",
     "ChatReducer",
+    "ClipStrategy",
     "CompactionError",
     "CompactionReport",
     "CompactionStrategy",
+    "ConfigError",
     "ContextOverflowError",
+    "ContextWindowStrategy",
     "Counter",
     "CounterError",
+    "DeduplicateStrategy",
+    "Departure",
+    "DropMediaStrategy",
+    "DropReasoningStrategy",
     "Effect",
     "EstimateCounter",
     "Exclusion",
     "Explanation",
+    "Failure",
+    "FirstOf",
     "FormatError",
     "FunctionCounter",
+    "FunctionStrategy",
     "GroupKind",
     "IndexSnapshot",
     "IndexUpdate",
@@ -95,38 +127,54 @@ __all__ = [
     "MessageGroup",
     "MessageIndex",
     "Metric",
+    "OffloadStrategy",
+    "PipelineStrategy",
     "Predicate",
     "PredicateSyntaxError",
     "Problem",
     "ProtectedGroupError",
+    "ProviderCompactionStrategy",
     "ReducerStrategy",
     "Repair",
     "Repaired",
+    "Replacement",
     "SessionError",
     "SessionResult",
+    "SlidingWindowStrategy",
     "StrategyError",
+    "SummarizationStrategy",
     "TokenBudgetStrategy",
     "TokenizerCounter",
+    "ToolResultStrategy",
+    "ToolUse",
     "TruncationStrategy",
     "all_of",
     "always",
     "any_of",
     "as_chat_reducer",
     "compact_sessions",
+    "config",
     "counters",
+    "dump_config",
     "formats",
     "fraction_of_window",
+    "from_config",
     "groups",
     "groups_exceed",
     "has_tool_calls",
     "instrumentation",
+    "load_config",
     "messages",
     "messages_exceed",
     "never",
+    "offload",
     "parse_predicate",
     "predicate",
     "repair",
+    "strategy",
+    "summarizers",
     "testing",
+    "to_config",
     "tokens",
     "tokens_below",
     "tokens_exceed",
@@ -141,6 +189,7 @@ __all__ = [
 _HOMES = {
     "_batch": ("SessionResult", "compact_sessions"),
     "_conversation": ("IndexUpdate",),
+    "_departures": ("BackgroundDelivery", "Departure"),
     "_effects": ("Effect",),
     "_errors": (
         "CompactionError",
@@ -184,12 +233,28 @@ _HOMES = {
     "_problems": ("Problem", "Repair"),
     "_reducer": ("ChatReducer", "as_chat_reducer"),
     "_repair": ("Repaired", "repair"),
-    "_report": ("Blocker", "CompactionReport", "Exclusion"),
+    "_report": ("Blocker", "CompactionReport", "Exclusion", "Failure", "Replacement"),
     "_strategy": ("CompactionStrategy",),
+    "_tool_uses": ("ToolUse",),
+    "config": ("ConfigError", "dump_config", "from_config", "load_config", "to_config"),
     "counters": ("Counter", "CounterError", "EstimateCounter", "FunctionCounter", "MediaCosts", "TokenizerCounter"),
-    "strategies": ("ReducerStrategy", "TokenBudgetStrategy", "TruncationStrategy"),
+    "strategies.clip": ("ClipStrategy",),
+    "strategies.context_window": ("ContextWindowStrategy",),
+    "strategies.deduplicate": ("DeduplicateStrategy",),
+    "strategies.drop_media": ("DropMediaStrategy",),
+    "strategies.drop_reasoning": ("DropReasoningStrategy",),
+    "strategies.function": ("FunctionStrategy", "strategy"),
+    "strategies.offload": ("OffloadStrategy",),
+    "strategies.pipeline": ("FirstOf", "PipelineStrategy"),
+    "strategies.provider_compaction": ("ProviderCompactionStrategy",),
+    "strategies.reducer": ("ReducerStrategy",),
+    "strategies.sliding_window": ("SlidingWindowStrategy",),
+    "strategies.summarization": ("SummarizationStrategy",),
+    "strategies.token_budget": ("TokenBudgetStrategy",),
+    "strategies.tool_result": ("ToolResultStrategy",),
+    "strategies.truncation": ("TruncationStrategy",),
 }
-_MODULES = ("counters", "formats", "instrumentation", "testing", "triggers")
+_MODULES = ("config", "counters", "formats", "instrumentation", "offload", "summarizers", "testing", "triggers")
 
 
 if not TYPE_CHECKING:

@@ -11,6 +11,7 @@ import attrs
 
 from ._edits import edits, equal, outline
 from ._errors import FormatError, StrategyError
+from ._groups import Bundle
 from ._ledger import Ledger
 from ._messages import Message, PartKind
 from ._outgoing import NOTHING_ELSE
@@ -44,7 +45,7 @@ class Conversation:
 
     def __init__(self, settings: IndexSettings, *, undisturbed: bool = False) -> None:
         self.settings = settings
-        self.reader = Reader.of(settings.format, settings.pins)
+        self.reader = Reader.of(settings)
         self.raw: list[Any] = []
         self.ledger = Ledger(settings, self.reader.format)
         self.undisturbed = undisturbed
@@ -91,11 +92,11 @@ class Conversation:
                 self.raw[position] = history[position]
             return IndexUpdate(len(history) - known)
         # What the old past told of the format says nothing of another one.
-        reader = Reader.of(self.settings.format, self.settings.pins).settled_by(history)
+        reader = Reader.of(self.settings).settled_by(history)
         kept = changed if reader.format is self.reader.format else 0
         views, pins = reader.read(history[kept:], kept)
         self._looked_from = kept
-        self._take(reader, history, self.ledger.views[:kept] + views, self.ledger.pins[:kept] + pins)
+        self._take(reader, history, self.ledger.originals()[:kept] + views, self.ledger.pins[:kept] + pins)
         return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
 
     def refresh(self) -> tuple[int, ...]:
@@ -123,7 +124,7 @@ class Conversation:
         reader = self.reader.settled_by(self.raw)
         if reader.format is not self.reader.format:
             return self._take(reader, self.raw, *reader.read(self.raw))
-        views = list(self.ledger.views)
+        views = list(self.ledger.originals())
         for position in positions:
             views[position : position + 1] = reader.views(self.raw[position : position + 1], position)
         return self._take(reader, self.raw, views, pins)
@@ -136,15 +137,15 @@ class Conversation:
 
     def refresh_newest(self) -> None:
         """See whether the newest message grew in place, as one that is being streamed does (rule C2)."""
-        if self._fresh_from < len(self.raw):
+        if self._fresh_from < len(self.raw) or not self.raw:
             return
         newest = self.raw[-1:]
         if self.reader.settled_by(newest).format is not self.reader.format:
             self.refresh()
             return
         views, pins = self.reader.read(newest, len(self.raw) - 1)
-        if views != self.ledger.views[-1:] or pins != self.ledger.pins[-1:]:
-            before = self.ledger.views[:-1], self.ledger.pins[:-1]
+        if views[0] != self.ledger.original(len(self.raw) - 1) or pins != self.ledger.pins[-1:]:
+            before = self.ledger.originals()[:-1], self.ledger.pins[:-1]
             self._take(self.reader, self.raw, before[0] + views, before[1] + pins)
 
     def _first_difference(self, history: list[Any]) -> tuple[int | None, list[int]]:
@@ -161,7 +162,7 @@ class Conversation:
             if self.raw[position] is theirs and position < newest:
                 continue
             (view,), (pin,) = self.reader.read([theirs], position)
-            if view != self.ledger.views[position] or pin != self.ledger.pins[position]:
+            if view != self.ledger.original(position) or pin != self.ledger.pins[position]:
                 return position, equal
             equal.append(position)
         return found, equal
@@ -173,20 +174,21 @@ class Conversation:
         the counts of those messages are forgotten.
         """
         old = self.ledger
+        known = old.originals()
         differ = [
             position
-            for position, (ours, theirs) in enumerate(zip(old.views, views, strict=False))
+            for position, (ours, theirs) in enumerate(zip(known, views, strict=False))
             if (ours is not theirs and ours != theirs) or old.pins[position] != pins[position]
         ]
         for position in differ:
             if position < len(self._outlines):
                 self._outlines[position] = None  # It may become again what it was.
-        alike = len(views) == len(old.views) and pins == old.pins and reader.format is self.reader.format
-        if alike and all(views[position].shape == old.views[position].shape for position in differ):
+        alike = len(views) == len(known) and pins == old.pins and reader.format is self.reader.format
+        if alike and all(views[position].shape == known[position].shape for position in differ):
             for position in differ:
                 old.replace(position, views[position])
         else:
-            self.ledger = self._regrouped(reader.format, views, pins, min([*differ, len(old.views), len(views)]))
+            self.ledger = self._regrouped(reader.format, views, pins, min([*differ, len(known), len(views)]))
         self.reader, self.raw = reader, raw
         del self._outlines[len(raw) :]
         if self.ledger.newest_included() is None:
@@ -197,17 +199,28 @@ class Conversation:
         """A ledger made anew; up to the position ``known`` all is as it was, and keeps counts and exclusions."""
         old, new = self.ledger, Ledger(self.settings, format)
         # Without reasoning a message counts less; whether it is sent so is to be seen anew.
-        told = old.counting.known[:known] if format is old.format else []
-        counted = [
-            UNKNOWN if was.uncounted or old.outgoing.lost_reasoning(place) else was for place, was in enumerate(told)
-        ]
+        told = range(known if format is old.format else 0)
+        counted = [UNKNOWN if old.outgoing.lost_reasoning(place) else old.known_of_original(place) for place in told]
+        counted = [UNKNOWN if was.uncounted else was for was in counted]
         counted += [UNKNOWN] * (len(views) - len(counted))
         for view, pin, was in zip(views, pins, counted, strict=True):
             new.append(view, pinned=pin, known=was)
+        same: dict[Bundle, Bundle] = {}
         for bundle in old.grouping.bundles.values():
-            same = new.grouping.bundles.get(bundle.first)
-            if same is not None and same.positions == bundle.positions and bundle.newest < known:
-                new.set_excluded((same,), bundle.excluded)
+            there = new.grouping.bundles.get(bundle.first)
+            if there is not None and there.positions == bundle.positions and bundle.newest < known:
+                same[bundle] = there
+        for bundle, there in same.items():
+            there.delivered = bundle.delivered
+            rewritten = bundle.rewritten
+            if rewritten is None:
+                new.set_excluded((there,), bundle.excluded)
+            elif all(other in same for other in rewritten.rewriting.bundles):
+                # What was replaced together is so still.
+                together = tuple(same[other] for other in rewritten.rewriting.bundles)
+                rewriting = attrs.evolve(rewritten.rewriting, bundles=together)
+                new.rewrite(there, rewritten.messages, rewriting, rewritten.kind)
+                new.set_excluded((there,), bundle.excluded)
         return new
 
     def check_rules(self) -> None:
@@ -217,7 +230,7 @@ class Conversation:
         """
         ledger = Ledger(self.settings, self.reader.format)
         for position, bundle in enumerate(self.ledger.grouping.of):
-            if bundle.included:
+            if bundle.included and position not in bundle.absent:
                 ledger.append(self.ledger.outgoing.message(position), pinned=self.ledger.pins[position])
         before = Counter(problem.rule for problem in self.ledger.problems())
         worse = Counter(problem.rule for problem in ledger.problems()) - before
@@ -227,13 +240,18 @@ class Conversation:
     def project(self) -> list[Any]:
         """The messages to send: the caller's own, or copies without bound reasoning."""
         of = self.ledger.grouping.of
-        if self.ledger.outgoing.changed_from is None:
+        if self.ledger.outgoing.changed_from is None and not self.ledger.rewritten:
             return [raw for raw, bundle in zip(self.raw, of, strict=True) if bundle.included]
-        return [self._sent(place) for place, bundle in enumerate(of) if bundle.included]
+        return [self._sent(place) for place, bundle in enumerate(of) if bundle.included and place not in bundle.absent]
+
+    def message(self, position: int) -> Any:
+        """What stands at a position: the caller's own object, or what was written in its place."""
+        written = self.ledger.written(position)
+        return self.raw[position] if written is None else written.raw
 
     def _sent(self, position: int) -> Any:
         if not self.ledger.outgoing.lost_reasoning(position):
-            return self.raw[position]
+            return self.message(position)
         bare = self._without_reasoning(position)
         known = self._bare.get(position)
         # The same copy every time, so that what is sent keeps its identity (rule K11): but not of what it is no more.
@@ -243,7 +261,7 @@ class Conversation:
 
     def _without_reasoning(self, position: int) -> Any:
         """A copy of a message without any reasoning, or one that says that it held nothing else."""
-        format, view, raw = self.reader.format, self.ledger.views[position], self.raw[position]
+        format, view, raw = self.reader.format, self.ledger.views[position], self.message(position)
         if self.ledger.outgoing.message(position) is NOTHING_ELSE:
             bare = format.saying(raw, NOTHING_ELSE.parts[0].text)
         else:

@@ -74,6 +74,18 @@ class Counting:
         self._learn(position, UNKNOWN)
         self._uncounted[position] = self._unbounded[position] = None
 
+    def put(self, position: int, known: Known) -> None:
+        """Know something else of a message, of which a bundle's own sums are told; totals are the ledger's business."""
+        old, bundle = self.known[position], self.grouping.of[position]
+        self.known[position] = known
+        bundle.least += known.least - old.least
+        bundle.most += known.most - old.most
+        bundle.uncounted += known.uncounted - old.uncounted
+        for unknown in (self._uncounted, self._unbounded):
+            unknown.pop(position, None)
+            if known.uncounted:
+                unknown[position] = None
+
     def _learn(self, position: int, known: Known) -> None:
         """Something else is known of a message now."""
         old, bundle = self.known[position], self.grouping.of[position]

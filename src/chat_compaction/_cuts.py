@@ -113,13 +113,12 @@ class Cuts:
 
     # -- growing, leaving and coming back --------------------------------------------------------
 
-    def append(self, *, stays: bool) -> list[Problem]:
-        """Take the next message, and say what is wrong with where it stands."""
+    def append(self, *, stays: bool, before: Message | None) -> list[Problem]:
+        """Take the next message, and say what is wrong with where it stands, behind the one that came before it."""
         if not self.book.seams:
             return []
         position = len(self.views) - 1
         view = self.views[position]
-        before = self.views[position - 1] if position else None
         found = self.book.of_seam(position, before, view, not self._spoken)
         if found:
             self._wrong[position] = frozenset([problem.rule for problem in found])
@@ -145,6 +144,31 @@ class Cuts:
             ends.update((start, end) if stays else (end,), _places(self._filled & _ones(start, end + 1)))
             bits = bits >> end << end
         return ends
+
+    def rewritten(self, positions: Iterable[int]) -> set[int]:
+        """Other messages stand at these positions now; gives where gaps end that are to be filled anew."""
+        if not self.book.seams:
+            return set()
+        ends: set[int] = set()
+        for position in positions:
+            bit = 1 << position
+            self._system = self._system | bit if self.views[position].role is SYSTEM else self._system & ~bit
+            ends.update((position, self._next(position)))
+        return ends
+
+    def broken_around(self, first: int, last: int) -> Tally[str]:
+        """How often each rule is broken where messages stand, from the one before a position to the one behind another.
+
+        What is held back is not looked at.
+        """
+        start, end = max(0, self._previous(first)), self._next(last)
+        places = list(_places(~self._out & _ones(start, min(end + 1, len(self.views)))))
+        speaks = self.first()
+        broken: Tally[str] = Tally()
+        for before, place in zip([self._previous(start), *places], places, strict=False):
+            at_head = speaks is None or (place <= speaks and not self._filled & _ones(0, place))
+            broken.update(self._broken(None if before == _HEAD else self.views[before], place, at_head))
+        return broken
 
     def _next_out(self, position: int) -> int:
         """The next position from this one on that was asked to leave; behind all, the length of the list."""
@@ -216,7 +240,7 @@ class Cuts:
         if before == _HEAD or self.book.broken_by(self.views[before], self.views[first], False) is not None:
             return None
         opener = self.grouping.openers[self.grouping.turn_at[first]]
-        if not 0 <= opener < before or self.grouping.of[opener].positions != [opener]:
+        if not 0 <= opener < before or self.grouping.of[opener].shown != [opener]:
             return None
         rule = self.book.broken_by(self.views[before], self.views[first], True)
         return None if rule is None else Anchor(opener, rule)
@@ -237,7 +261,7 @@ class Cuts:
         """What else must stay where only these groups do, and the rule that asks for it. Linear in these."""
         if not self.book.seams:
             return
-        kept = sorted(position for bundle in stay for position in bundle.positions)
+        kept = sorted(position for bundle in stay for position in bundle.shown)
         at_head = True
         for number, (before, position) in enumerate(zip([_HEAD, *kept], kept, strict=False)):
             speaks = self.views[position].role is not SYSTEM
@@ -264,7 +288,7 @@ class Cuts:
             if bundle is None or not usable(bundle):
                 break
             bundles.append(bundle)
-            after = next(place for place in bundle.positions if place > start)
+            after = next(place for place in bundle.shown if place > start)
             broken = self._broken(before, after, at_head)
         return Fill(tuple(bundles), min(first_broken)) if bundles else None
 
@@ -293,9 +317,14 @@ class Cuts:
         opener = self.grouping.openers[self.grouping.turn_at[after]]
         if start < opener < after and self.book.broken_by(self.views[opener], self.views[after], False) is None:
             bundle = self.grouping.of[opener]
-            if start < bundle.first and bundle.newest < after:
+            if start < bundle.first and bundle.newest < after and opener not in bundle.absent:
                 return bundle
-        return self.grouping.of[after - 1] if worse else None
+        return self._right_ahead_of(start, after) if worse else None
+
+    def _right_ahead_of(self, start: int, after: int) -> Bundle | None:
+        """The group of the last message between two positions, where any stands there or could be held back."""
+        of = self.grouping.of
+        return next((of[place] for place in range(after - 1, start, -1) if place not in of[place].absent), None)
 
     # -- the head of a list that never began as it should --------------------------------------
 
@@ -311,6 +340,8 @@ class Cuts:
         for position in range(len(self.views) if first is None else first, len(self.views)):
             bundle = self.grouping.of[position]
             if bundle.excluded is not None or bundle.kind is GroupKind.SYSTEM or bundle.first in leading:
+                continue
+            if position in bundle.absent:
                 continue
             broken = self.book.broken_by(None, self.views[position], True)
             if broken is None:

@@ -6,6 +6,7 @@ written once; :func:`run` answers in a plain call, :func:`arun` in an async one.
 
 from __future__ import annotations
 
+import enum
 import inspect
 from collections.abc import Callable, Generator
 from functools import partial
@@ -14,9 +15,15 @@ from typing import Any, TypeVar
 import attrs
 
 from ._errors import StrategyError
-from ._validators import a_callable
+from ._validators import a_bool, a_callable
 
 T = TypeVar("T")
+
+
+class _Unplanned(enum.Enum):
+    """Says that nobody gave a planned answer, since None may be one."""
+
+    UNPLANNED = "unplanned"
 
 
 @attrs.frozen
@@ -24,11 +31,14 @@ class Effect:
     """Call this function and give the result back: ``answer = yield Effect(function, (argument,))``.
 
     The function may be async where the strategy is run by ``acompact``. What it raises is raised at
-    the ``yield``.
+    the ``yield``. ``planned`` is what stands for the answer in a plan, in which nothing is called; without one a plan
+    ends there. ``blocking``: it may take long and is no coroutine, so that in an async run it is called in a thread.
     """
 
     function: Callable[..., Any] = attrs.field(validator=a_callable)
     args: tuple[Any, ...] = ()
+    planned: Any = attrs.field(default=_Unplanned.UNPLANNED, kw_only=True)
+    blocking: bool = attrs.field(default=False, kw_only=True, validator=a_bool)
 
     def __call__(self) -> Any:
         """Call it."""
@@ -36,6 +46,21 @@ class Effect:
 
 
 Core = Generator[Effect, Any, T]
+
+
+def run_planned(core: Core[Any]) -> bool:
+    """Answer a core's effects as a plan does, calling nothing; whether it ended where there is no planned answer."""
+    answer: Any = None
+    try:
+        while True:
+            effect = _checked(core.send(answer))
+            if effect.planned is _Unplanned.UNPLANNED:
+                return True
+            answer = effect.planned
+    except StopIteration:
+        return False
+    finally:
+        core.close()
 
 
 def run(core: Core[T]) -> T:
@@ -62,12 +87,14 @@ def run(core: Core[T]) -> T:
 
 async def arun(core: Core[T]) -> T:
     """Answer a core's effects in an async call, awaiting what is awaitable."""
+    import asyncio  # A program that never calls this need not load it.
+
     resume = partial(core.send, None)
     try:
         while True:
             effect = _checked(resume())
             try:
-                answer = effect()
+                answer = await asyncio.to_thread(effect) if effect.blocking else effect()
                 if inspect.isawaitable(answer):
                     answer = await answer
             except Exception as error:

@@ -16,6 +16,7 @@ from ._groups import Bundle, GroupKind, MessageGroup
 from ._index import MessageIndex
 from ._ledger import Ledger
 from ._predicates import AllOf, AnyOf, Comparison, Metric, Predicate, groups, messages, tokens, tool_groups
+from ._totals import SUMMARY_GROUP
 
 Unit = MessageGroup | Iterable[MessageGroup]
 _Size = Callable[[Bundle], int]
@@ -38,7 +39,7 @@ class Candidates(Sequence[MessageGroup]):
 
     def checked_in(self, ledger: Ledger) -> bool:
         """Whether they were chosen in the pass that is under way on this ledger."""
-        return self._ledger is ledger and self._protected is ledger.protected and ledger.changes is not None
+        return self._ledger is ledger and self._protected is ledger.protected and ledger.current is not None
 
     def __eq__(self, other: object) -> bool:
         return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
@@ -81,6 +82,8 @@ def turns_that_may_leave(
     }
     by_turn: dict[int, list[Bundle]] = {}
     for bundle in free:
+        if bundle.kind is SUMMARY_GROUP:
+            continue  # It stands for more than the turn in which it stands.
         by_turn.setdefault(bundle.turn, []).append(bundle)
     turns = [bundles for turn, bundles in by_turn.items() if turn not in stuck]
     turns.sort(key=lambda bundles: bundles[-1].newest)
@@ -134,7 +137,7 @@ def _certain(index: MessageIndex, target: Predicate, units: Sized, sizes: _Sizes
 
 _SIZES: dict[Metric, _Size] = {
     tokens: attrgetter("least"),
-    messages: lambda bundle: len(bundle.positions),
+    messages: lambda bundle: len(bundle.positions) - len(bundle.absent),
     groups: lambda bundle: 1,
     tool_groups: lambda bundle: bundle.kind is GroupKind.TOOL_CALL,
 }

@@ -27,16 +27,26 @@ class Floor:
 
     def protect(self, ledger: Ledger) -> dict[int, str]:
         """By the first position of each included group that must stay: why. Linear in what stays."""
+        why = self._kept(ledger, max(1, self.min_preserved_groups))
+        for bundle, rule in list(ledger.cuts.needed_by([ledger.grouping.bundles[first] for first in why])):
+            why.setdefault(bundle.first, rule)
+        return why
+
+    def keep_words(self, ledger: Ledger) -> dict[int, str]:
+        """By the first position of each included group whose words must stay as they are: why.
+
+        Where nothing leaves, rule K2 has nothing to say: a floor of 0 groups leaves no words alone for being new.
+        """
+        return self._kept(ledger, self.min_preserved_groups)
+
+    def _kept(self, ledger: Ledger, groups: int) -> dict[int, str]:
         why = {bundle.first: reason for bundle, reason in self._standing(ledger)}
-        for bundle in self._newest_groups(ledger):
+        for bundle in self._newest_groups(ledger, groups) if groups else ():
             why.setdefault(bundle.first, "floor")
         for bundle in self._newest_messages(ledger):
             why.setdefault(bundle.first, "floor")
-        last_user = ledger.last_user() if self.keep_last_user else None
-        if last_user is not None:
-            why.setdefault(last_user.first, "last_user")
-        for bundle, rule in list(ledger.cuts.needed_by([ledger.grouping.bundles[first] for first in why])):
-            why.setdefault(bundle.first, rule)
+        for bundle in ledger.last_users() if self.keep_last_user else ():
+            why.setdefault(bundle.first, "last_user")
         return why
 
     def _standing(self, ledger: Ledger) -> Iterator[tuple[Bundle, str]]:
@@ -46,11 +56,13 @@ class Floor:
             if bundle.included and (bundle.pinned or self.preserve_system):
                 yield bundle, "pinned" if bundle.pinned else "system"
 
-    def _newest_groups(self, ledger: Ledger) -> list[Bundle]:
+    def _newest_groups(self, ledger: Ledger, groups: int) -> list[Bundle]:
         others = (bundle for bundle in ledger.newest_first() if bundle.kind is not GroupKind.SYSTEM)
         # Where there is nothing but system groups, one of them is what must not be lost.
-        return list(islice(others, max(1, self.min_preserved_groups))) or list(islice(ledger.newest_first(), 1))
+        return list(islice(others, groups)) or list(islice(ledger.newest_first(), 1))
 
     def _newest_messages(self, ledger: Ledger) -> Iterator[Bundle]:
-        included = (bundle for bundle in reversed(ledger.grouping.of) if bundle.included)
+        of = ledger.grouping.of
+        places = range(len(of) - 1, -1, -1)
+        included = (of[place] for place in places if of[place].included and place not in of[place].absent)
         return islice(included, self.min_preserved_messages)

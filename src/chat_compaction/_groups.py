@@ -19,16 +19,22 @@ from ._pairing import Pairing
 
 if TYPE_CHECKING:
     from ._report import Exclusion
+    from ._rewriting import Rewritten
 
 
 class GroupKind(enum.Enum):
-    """What a group is. An ``ORPHAN`` holds a result whose call was never made (rule G4)."""
+    """What a group is.
+
+    An ``ORPHAN`` holds a result whose call was never made (rule G4). A ``SUMMARY`` stands for groups that it
+    replaced: it belongs to no turn, and is the last to leave (rule S1).
+    """
 
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
     TOOL_CALL = "tool_call"
     ORPHAN = "orphan"
+    SUMMARY = "summary"
 
     def __repr__(self) -> str:
         return f"GroupKind.{self.name}"
@@ -40,8 +46,9 @@ class MessageGroup:
 
     ``positions`` are indices into the caller's list, ascending. ``turn`` is the turn of the first
     message (0: before the first turn). ``excluded`` is the reason for which the group is out, or
-    None while it is in. ``tokens`` is None as long as the group has not been counted; it is no part
-    of what makes two snapshots equal.
+    None while it is in. ``replaced`` is the reason for which other messages stand in the place of the caller's,
+    or None. ``tokens`` is None as long as the group has not been counted; it is no part of what makes two
+    snapshots equal.
     """
 
     positions: tuple[int, ...]
@@ -51,6 +58,7 @@ class MessageGroup:
     pending: bool = False
     excluded: str | None = None
     tokens: int | None = attrs.field(default=None, eq=False)
+    replaced: str | None = None
 
     @property
     def newest(self) -> int:
@@ -80,8 +88,20 @@ class Bundle:
     most: int = 0
     """At most so many, where upper bounds of what is not counted were asked for."""
     uncounted: int = 0
+    rewritten: Rewritten | None = None
+    """What stands in the place of the caller's messages, where something does."""
+    absent: frozenset[int] = frozenset()
+    """The positions at which no message stands any more, although the group is in."""
+    delivered: bool = False
+    """Whether it was told to those who want to know what left."""
     told: Exclusion | None = None
     """How a report told last that the group left: it is told so again as long as it is true."""
+
+    @property
+    def shown(self) -> list[int]:
+        """The positions at which a message stands while the group is in."""
+        absent = self.absent
+        return [position for position in self.positions if position not in absent] if absent else self.positions
 
     @property
     def tokens(self) -> int | None:
@@ -211,6 +231,8 @@ def _kind_of(message: Message) -> GroupKind:
     """The kind of a group that begins with this message."""
     if message.role is SYSTEM:
         return GroupKind.SYSTEM
+    if message.summary:
+        return GroupKind.SUMMARY
     if message.calls:
         return GroupKind.TOOL_CALL
     if message.answers:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from ._conversation import Conversation, IndexUpdate
-from ._errors import ProtectedGroupError
+from ._departures import Departure
+from ._errors import CompactionError, ProtectedGroupError
 from ._groups import Bundle, GroupKind, MessageGroup
 from ._ledger import Ledger
+from ._messages import Message
 from ._predicates import Metric, tokens
 from ._problems import Problem
+from ._replacing import rewrite, summarize
+from ._report import Failure
 from ._settings import BoundReasoning, IndexSettings
 from ._text import shown, spans, text_table
+from ._tool_uses import ToolUse, tool_uses
 from .counters import Counter, MediaCosts
 from .formats import Format
 
@@ -59,6 +64,8 @@ class MessageIndex:
         media_costs: MediaCosts | None = None,
         bound_reasoning: BoundReasoning = "keep",
         validate: bool = False,
+        summary_key: str | bytes | None = None,
+        on_excluded: Callable[[Departure], object] | None = None,
     ) -> MessageIndex:
         """Read and group a list of messages; nothing is counted yet.
 
@@ -72,11 +79,23 @@ class MessageIndex:
         the format does (rule C1). ``bound_reasoning="drop"`` sends messages behind a change without their
         signed reasoning, where ``"keep"`` reports it. ``validate`` looks for edits in place at every
         compaction, fired or not (rule C2), and holds its result against the rules of the format (rule K7).
+        ``summary_key`` keys the marks of summaries: only those with that key are then known for summaries
+        when a history is loaded again (rule S1). ``on_excluded`` is told what left, each group once, with its messages:
+        for a long-term memory.
 
         Raises :class:`MessageError` with the position of a message that cannot be read.
         """
         settings = IndexSettings(
-            counter, format, pinned, reserved, pending_turns, media_costs, validate, bound_reasoning
+            counter,
+            format,
+            pinned,
+            reserved,
+            pending_turns,
+            media_costs,
+            validate,
+            bound_reasoning,
+            summary_key,
+            on_excluded,
         )
         return cls(messages, settings)
 
@@ -169,7 +188,7 @@ class MessageIndex:
         return len(self._conversation.raw)
 
     def messages_of(self, group: MessageGroup) -> list[Any]:
-        """The caller's own objects of a group, in order."""
+        """The caller's own objects of a group, in order, also where others stand for them."""
         return [self._conversation.raw[position] for position in self._bundle(group).positions]
 
     def included_messages(self) -> list[Any]:
@@ -179,13 +198,42 @@ class MessageIndex:
         are copies without it.
         """
         ledger = self._ledger
-        if ledger.included.messages == ledger.all.messages and ledger.outgoing.changed_from is None:
+        everything = ledger.included.messages == ledger.all.messages and not ledger.rewritten
+        if everything and ledger.outgoing.changed_from is None:
             return list(self._conversation.raw)
         return self._conversation.project()
 
     def included_positions(self) -> list[int]:
         """The positions of :meth:`included_messages` in the caller's list."""
-        return [position for position, bundle in enumerate(self._ledger.grouping.of) if bundle.included]
+        of = self._ledger.grouping.of
+        return [place for place, bundle in enumerate(of) if bundle.included and place not in bundle.absent]
+
+    def view(self, position: int) -> Message:
+        """Our view of what stands at a position: the caller's message, or what was written in its place."""
+        return self._ledger.views[self._checked_position(position)]
+
+    def raw(self, position: int) -> Any:
+        """What stands at a position: the caller's own object, or what was written in its place."""
+        return self._conversation.message(self._checked_position(position))
+
+    def tool_uses(self, group: MessageGroup) -> tuple[ToolUse, ...]:
+        """The calls of a group as it stands now, each with its result, in order."""
+        bundle = self._bundle(group)
+        return tool_uses({position: self._ledger.views[position] for position in bundle.shown})
+
+    def count_texts(self, texts: Iterable[str]) -> list[int]:
+        """The tokens of texts by themselves, each counted once and remembered (rule C2)."""
+        return self._settings.counts.count_many(list(texts))
+
+    def size_of(self, position: int, message: Any) -> int:
+        """The tokens that a message would have at a position, as it is sent."""
+        (view,) = self._conversation.reader.views([message], self._checked_position(position))
+        return self._settings.flat(view, self.format) + sum(self.count_texts(self._settings.texts(view)))
+
+    def _checked_position(self, position: int) -> int:
+        if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position < len(self):
+            raise IndexError(f"position must be one of 0 to {len(self) - 1}, got {position!r}")
+        return position
 
     # -- excluding -----------------------------------------------------------------------------
 
@@ -214,6 +262,57 @@ class MessageIndex:
         """Bring every excluded group back."""
         self._ledger.include_all()
 
+    # -- replacing -----------------------------------------------------------------------------
+
+    def rewrite(self, group: MessageGroup, messages: Mapping[int, Any | None], reason: str) -> bool:
+        """Put other messages in the place of some of a group's, in the caller's format (rule S1).
+
+        ``messages`` are by position; None: no message stands there any more. What is not named stays as it is. Refuses
+        what must stay as it is with :class:`ProtectedGroupError`: in a compaction the floor, outside of one
+        system, pinned and pending groups. Where a rule of the format would be broken nothing is changed, and the
+        answer is False (rule K7).
+        """
+        check_reason(reason)
+        bundle = self._bundle(group)
+        why = self._why_worded(bundle)
+        if why is not None:
+            raise ProtectedGroupError(f"group must be one that may change, got messages {bundle.positions}: {why}")
+        return rewrite(self._conversation, bundle, messages, reason)
+
+    def summarize(self, groups: Iterable[MessageGroup], text: str, reason: str) -> bool:
+        """Let one message with this text stand for whole groups: marked, and in a role that the format allows (rule S1).
+
+        Summaries may be among the groups: the new one stands for all that they stood for. What must stay is refused with
+        :class:`ProtectedGroupError`. Where no place for it keeps to the rules of the format, nothing is changed, and
+        the answer is False (rule K7).
+        """
+        check_reason(reason)
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError("text must be a text that says something, got an empty one")
+        bundles = list(dict.fromkeys(map(self._bundle, groups)))
+        if not bundles:
+            raise ValueError("groups must be those to summarise, got none")
+        for bundle in bundles:
+            why = self._why_protected(bundle)
+            if why is not None or bundle.excluded is not None:
+                why = why or f"excluded: {bundle.excluded}"
+                raise ProtectedGroupError(f"groups must be such as may leave, got messages {bundle.positions}: {why}")
+        return summarize(self._conversation, bundles, text, reason)
+
+    def restore(self, group: MessageGroup) -> None:
+        """Undo an exclusion, or a replacement: of all groups that were replaced together with this one."""
+        bundle = self._bundle(group)
+        self._ledger.restore(bundle)
+        self._ledger.set_excluded((bundle,), None)
+
+    def report_failure(self, what: str, error: BaseException | str) -> None:
+        """Say in the report that something failed while the compaction goes on: what it was, and the error."""
+        current = self._ledger.current
+        if current is None:
+            raise CompactionError("a failure is reported by a compaction that is under way")
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}".removesuffix(": ")
+        current.failures.append(Failure(what, text))
+
     def _bundle(self, group: object) -> Bundle:
         if not isinstance(group, MessageGroup):
             raise TypeError(f"group must be a MessageGroup of this index, got {shown(group)}")
@@ -235,15 +334,21 @@ class MessageIndex:
 
     def _why_protected(self, bundle: Bundle) -> str | None:
         ledger = self._ledger
-        if ledger.changes is not None:
-            return ledger.protected.get(bundle.first)
+        if ledger.current is not None:
+            return ledger.current.protected.get(bundle.first)
+        why = self._why_worded(bundle)
+        return "newest" if why is None and bundle is ledger.newest_included() else why
+
+    def _why_worded(self, bundle: Bundle) -> str | None:
+        """Why the words of a group must stay as they are."""
+        ledger = self._ledger
+        if ledger.current is not None:
+            return ledger.current.worded.get(bundle.first)
         if bundle.pinned:
             return "pinned"
         if bundle.kind is GroupKind.SYSTEM:
             return "system"
-        if ledger.is_pending(bundle):
-            return "pending"
-        return "newest" if bundle is ledger.newest_included() else None
+        return "pending" if ledger.is_pending(bundle) else None
 
     # -- for people ----------------------------------------------------------------------------
 
@@ -260,7 +365,7 @@ class MessageIndex:
                 group.kind.value,
                 str(group.turn),
                 f"{group.tokens:,}",
-                f"excluded: {group.excluded}" if group.excluded else _state(group),
+                _state(group),
             )
             for group in self.groups
         ]
@@ -288,4 +393,6 @@ def _checked(metric: Metric) -> Metric:
 
 
 def _state(group: MessageGroup) -> str:
+    if group.excluded or group.replaced:
+        return f"excluded: {group.excluded}" if group.excluded else f"replaced: {group.replaced}"
     return "pinned" if group.pinned else "pending" if group.pending else ""

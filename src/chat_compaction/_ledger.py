@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from operator import attrgetter
-from typing import NamedTuple
 
 import attrs
 
@@ -21,24 +20,15 @@ from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup
 from ._judge import Judge
-from ._messages import Message
+from ._messages import Message, Role, SummaryMark, Tie
 from ._outgoing import Outgoing
+from ._pass import IN, Pass, Standing
 from ._problems import Problem
+from ._rewriting import Original, Rewriting, Rewritten, Written
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
-from ._totals import SYSTEM_GROUP, UNKNOWN, Known, Totals
+from ._totals import NOTHING, SUMMARY_GROUP, SYSTEM_GROUP, UNKNOWN, Known, Totals
 from .formats import Format
-
-
-class Standing(NamedTuple):
-    """Why a group was asked to leave, and whether it was in all the same."""
-
-    excluded: str | None
-    included: bool
-
-
-_IN = Standing(None, True)
-"""How nearly every group stood."""
 
 
 @attrs.define(eq=False)
@@ -54,16 +44,20 @@ class Ledger:
     judge: Judge = attrs.field(init=False)
     all: Totals = attrs.field(init=False, factory=Totals)
     included: Totals = attrs.field(init=False, factory=Totals)
-    changes: dict[Bundle, Standing] | None = attrs.field(init=False, default=None)
-    """The undo log of the compaction under way: how each group that it touched stood before. None outside of one."""
-    protected: dict[int, str] = attrs.field(init=False, factory=dict)
-    """In a compaction: why a group, by its first position, may not leave."""
+    current: Pass | None = attrs.field(init=False, default=None)
+    """The compaction under way."""
+    rewritten: dict[Bundle, None] = attrs.field(init=False, factory=dict)
+    """The groups that were replaced."""
+    _originals: dict[int, Original] = attrs.field(init=False, factory=dict)
+    """By position, the caller's message where another stands, or none."""
     repaired_from: int | None = attrs.field(init=False, default=None)
     """The first position behind which the list is another than the one that the provider saw."""
     _standing: list[int] = attrs.field(init=False, factory=list)
     """The positions of pinned and of system messages."""
     _speaking: list[int] = attrs.field(init=False, factory=list)
     """The positions of the user's messages that are not pinned (rule K4)."""
+    _claimed: list[int] = attrs.field(init=False, factory=list)
+    """The positions of messages in the user's role with an open mark: the user may have written them (rule S1)."""
     _signed: list[int] = attrs.field(init=False, factory=list)
     """The positions of messages with signed reasoning, and of those that had some."""
     outgoing: Outgoing = attrs.field(init=False)
@@ -98,6 +92,7 @@ class Ledger:
         """
         position = len(self.views)
         joined, ties = self.grouping.place(view)
+        late = self._late(joined, ties, stays=pinned or view.speaks_for_user) if self.rewritten and joined else None
         out = [bundle for bundle in joined if bundle.excluded] if joined else ()
         gone = [place for bundle in out for place in bundle.positions] if out else []
         held = bool(out) and any(bundle.held for bundle in out)
@@ -122,9 +117,11 @@ class Ledger:
         else:
             self._total(bundle, 1)
         self.judge.take(position, view, ties)
-        misplaced = self.cuts.append(stays=reason is None)
+        misplaced = self.cuts.append(stays=reason is None, before=self.original(position - 1) if position else None)
         if misplaced:
             self.judge.note(misplaced)
+        if late is not None:
+            self.rewrite(bundle, {position: None}, late.rewriting, late.kind)
         if gone or self.included.groups < self.all.groups:
             self._fill_behind(bundle, gone, held, must_stay)
 
@@ -134,6 +131,8 @@ class Ledger:
             self._standing.append(position)
         elif view.speaks_for_user:
             self._speaking.append(position)
+        elif view.summary is SummaryMark.OPEN and view.role is Role.USER:
+            self._claimed.append(position)
         if view.signed:
             self._signed.append(position)
 
@@ -154,8 +153,29 @@ class Ledger:
         text = f"{what} and answers a call of an excluded group, which came back"
         self.judge.note([Problem(bundle.newest, "rejoined", text)])
 
+    def _late(self, joined: Sequence[Bundle], ties: Sequence[Tie], *, stays: bool) -> Rewritten | None:
+        """What the group of a late result reads as, where its call is gone from it; groups that must take it come back.
+
+        A result of a call that was replaced is gone with it, as one of an excluded call is (rule G2).
+        """
+        calls = [tie.call for tie in ties if tie.result is not None and tie.call is not None]
+        gone = any(call in self._originals and not self._calls_at(call) for call in calls)
+        out = any(bundle.excluded is not None for bundle in joined)
+        if len(joined) > 1 or (stays and (gone or out)):
+            for bundle in joined:
+                self.restore(bundle)
+        return joined[0].rewritten if gone and not out else None
+
+    def _calls_at(self, position: int) -> bool:
+        """Whether a tool is called in what stands at a position now."""
+        return position not in self.grouping.of[position].absent and self.views[position].calls
+
     def replace(self, position: int, view: Message) -> None:
-        """Take another view of equal shape for a message; it is counted anew when somebody asks."""
+        """Take another view of equal shape for a message; it is counted anew when somebody asks.
+
+        What stood in its place stood for another message: that comes to an end.
+        """
+        self.restore(self.grouping.of[position])
         self.counting.forget(position)
         self.views[position] = view
         if view.signed and position not in self.signed(position, position + 1):
@@ -184,7 +204,7 @@ class Ledger:
             self._total_anew()
         elif reason is None:
             self.included.add(moved)
-        positions = (position for bundle in moved for position in bundle.positions)
+        positions = (position for bundle in moved for position in bundle.shown)
         self._fill(self.cuts.set_staying(positions, reason is None))
         self._moved(moved)
 
@@ -200,13 +220,18 @@ class Ledger:
 
     def _log(self, bundles: Iterable[Bundle]) -> None:
         """Remember in a compaction how groups stood before their first change."""
-        if self.changes is not None:
-            new = [bundle for bundle in bundles if bundle not in self.changes]
-            self.changes.update(dict.fromkeys(new, _IN))
-            self.changes.update((b, Standing(b.excluded, b.held)) for b in new if b.excluded is not None)
+        if self.current is not None:
+            changes = self.current.changes
+            new = [bundle for bundle in bundles if bundle not in changes]
+            changes.update(dict.fromkeys(new, IN))
+            changes.update(
+                (b, Standing(b.excluded, b.included, b.rewritten)) for b in new if b.excluded is not None or b.rewritten
+            )
 
     def include_all(self) -> None:
-        """Bring back everything that was asked to leave."""
+        """Bring back everything as the caller has it."""
+        for bundle in list(self.rewritten):
+            self.restore(bundle)
         if self.included.groups < self.all.groups or self.cuts.held():
             self.set_excluded(self.grouping.bundles.values(), None)
 
@@ -240,10 +265,107 @@ class Ledger:
         for bundle, rule in self.cuts.held():
             self.protected[bundle.first] = rule
             self.set_excluded((bundle,), None)
-        if any(not bundle.included for bundle in self.changes or ()):
+        if self.current and any(not bundle.included for bundle in self.current.changes):
             leading, rule = self.cuts.leading(lambda bundle: bundle.first in self.protected)
             self.set_excluded(leading, rule)
         self.see_changes()
+
+    # -- replacing -----------------------------------------------------------------------------
+
+    def original(self, position: int) -> Message:
+        """The caller's message at a position, whatever stands there."""
+        known = self._originals.get(position)
+        return self.views[position] if known is None else known.view
+
+    def originals(self) -> list[Message]:
+        """The caller's messages."""
+        views = list(self.views) if self._originals else self.views
+        for position, original in self._originals.items():
+            views[position] = original.view
+        return views
+
+    def known_of_original(self, position: int) -> Known:
+        """What is known of the tokens of the caller's message at a position."""
+        original = self._originals.get(position)
+        return self.counting.known[position] if original is None else original.known
+
+    def written(self, position: int) -> Written | None:
+        """What stands at a position in place of the caller's message."""
+        rewritten = self.grouping.of[position].rewritten
+        return None if rewritten is None else rewritten.messages.get(position)
+
+    def shows(self, position: int) -> bool:
+        """Whether a message stands at a position while its group is in."""
+        return position not in self.grouping.of[position].absent
+
+    def rewrite(
+        self, bundle: Bundle, messages: Mapping[int, Written | None], rewriting: Rewriting, kind: GroupKind
+    ) -> None:
+        """Let other messages, or none, stand at some positions of a group, beside what stands there already."""
+        old = bundle.rewritten
+        was, known = (bundle.kind, {}) if old is None else (old.was, old.messages)
+        self._set_rewritten(bundle, Rewritten(rewriting, kind, was, {**known, **messages}))
+
+    def restore(self, bundle: Bundle) -> None:
+        """Let the caller's messages stand in a group again, and in all that were replaced together with it."""
+        if bundle.rewritten is None:
+            return
+        together = bundle.rewritten.rewriting.bundles
+        for other in together:
+            self._set_rewritten(other, None)
+        self.set_excluded(together, None)
+
+    def _set_rewritten(self, bundle: Bundle, rewritten: Rewritten | None) -> None:
+        """The one place where messages change under a group."""
+        old = bundle.rewritten
+        if old is rewritten:
+            return
+        self._log_words(bundle)
+        before, after = old.messages if old else {}, rewritten.messages if rewritten else {}
+        changed = [p for p in before.keys() | after.keys() if before.get(p, self) is not after.get(p, self)]
+        self._total(bundle, -1)
+        absent = bundle.absent
+        bundle.rewritten, bundle.kind = rewritten, rewritten.kind if rewritten else old.was if old else bundle.kind
+        bundle.absent = rewritten.absent if rewritten else frozenset()
+        for position in changed:
+            self._set_words(position, after)
+        self._total(bundle, 1)
+        if rewritten is None:
+            self.rewritten.pop(bundle, None)
+        else:
+            self.rewritten[bundle] = None
+        ends = self.cuts.rewritten(changed)
+        if bundle.excluded is None:
+            ends |= self.cuts.set_staying(sorted(bundle.absent - absent), False)
+            ends |= self.cuts.set_staying(sorted(absent - bundle.absent), True)
+        self._fill(ends)
+        if self.settings.drops_reasoning:
+            if rewritten is not None and changed:
+                from_here = self.outgoing.changed_from
+                self._change_from(min(changed) if from_here is None else min(from_here, *changed))
+            elif self.current is None:
+                self.see_changes()
+
+    def _set_words(self, position: int, messages: Mapping[int, Written | None]) -> None:
+        if position not in messages:
+            original = self._originals.pop(position)
+            self.views[position] = original.view
+            # Whether it is sent with its reasoning may be another matter now.
+            dropped = self.settings.drops_reasoning and original.view.signed
+            self.counting.put(position, UNKNOWN if dropped else original.known)
+            return
+        self._originals.setdefault(position, Original(self.views[position], self.counting.known[position]))
+        written = messages[position]
+        if written is not None:
+            self.views[position] = written.view
+        self.counting.put(position, NOTHING if written is None else UNKNOWN)
+
+    def _log_words(self, bundle: Bundle) -> None:
+        """Remember in a compaction what a group held before its first change."""
+        self._log((bundle,))
+        if self.current is not None and self.current.changes[bundle].tokens is None:
+            was = self.current.changes[bundle]
+            self.current.changes[bundle] = was._replace(tokens=(bundle.least, bundle.uncounted))
 
     # -- reasoning behind a change ----------------------------------------------------------------
 
@@ -256,8 +378,8 @@ class Ledger:
             if not bundle.included:
                 self._change_from(bundle.first if before is None else min(before, bundle.first))
                 continue
-            self._forget(position for position in bundle.positions if self.views[position].signed)
-            if self.changes is None and bundle.first == before:
+            self._forget(position for position in bundle.shown if self.views[position].signed)
+            if self.current is None and bundle.first == before:
                 self.see_changes()
 
     def see_changes(self) -> None:
@@ -266,10 +388,11 @@ class Ledger:
             self._change_from(self.first_change())
 
     def first_change(self) -> int | None:
-        """The first position that is out, or behind which the list was repaired."""
+        """The first position that is out or shows another message, or behind which the list was repaired."""
         out = self.included.groups < self.all.groups
         gone = next((p for p, bundle in enumerate(self.grouping.of) if not bundle.included), None) if out else None
-        return min((p for p in (gone, self.repaired_from) if p is not None), default=None)
+        rewritten = min(self._originals, default=None)
+        return min((p for p in (gone, rewritten, self.repaired_from) if p is not None), default=None)
 
     def _change_from(self, position: int | None) -> None:
         """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
@@ -281,33 +404,66 @@ class Ledger:
         """The positions from one to another of messages with signed reasoning."""
         place = bisect_left(self._signed, start)
         within = takewhile(lambda position: end is None or position < end, islice(self._signed, place, None))
-        return (position for position in within if self.views[position].signed)
+        return (position for position in within if self.views[position].signed and self.shows(position))
 
     def _forget(self, positions: Iterable[int]) -> None:
         """Messages that may be sent with or without their reasoning now are counted anew."""
         for position in positions:
             self.counting.forget(position)
 
+    # -- compacting ----------------------------------------------------------------------------
+
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, planning: bool = False) -> Iterator[Pass]:
         """One compaction: all of its changes, or on any exception none (rule K9)."""
         self.refuse_in_pass("compacted")
-        changes: dict[Bundle, Standing] = {}
-        self.changes = changes
+        with self._pass(Pass(planning=planning)) as current:
+            yield current
+
+    @contextmanager
+    def stage(self) -> Iterator[Pass]:
+        """A compaction within the one under way: on an exception only its own changes are undone."""
+        outer = self.current
+        if outer is None:
+            raise CompactionError("a stage must be run by a compaction that is under way")
+        with self._pass(Pass(outer=outer, planning=outer.planning)) as current:
+            yield current
+        for bundle, was in current.changes.items():
+            known = outer.changes.setdefault(bundle, was)
+            if known.tokens is None and was.tokens is not None:
+                outer.changes[bundle] = known._replace(tokens=was.tokens)
+
+    @contextmanager
+    def _pass(self, current: Pass) -> Iterator[Pass]:
+        outer, self.current = self.current, current
         try:
-            yield
+            yield current
         except BaseException:
-            self.changes = None
-            for bundle, (excluded, _) in changes.items():
-                self.set_excluded((bundle,), excluded)
-            self.see_changes()
+            self.current = None
+            self.undo(current)
             raise
         finally:
-            self.changes, self.protected = None, {}
+            self.current = outer
+
+    def undo(self, done: Pass) -> None:
+        """Put everything back to where it was before."""
+        for bundle, was in done.changes.items():
+            self.put_back(bundle, was.excluded, was.rewritten)
+        self.see_changes()
+
+    def put_back(self, bundle: Bundle, excluded: str | None, rewritten: Rewritten | None) -> None:
+        """Let a group stand as it stood before."""
+        self._set_rewritten(bundle, rewritten)
+        self.set_excluded((bundle,), excluded)
+
+    @property
+    def protected(self) -> dict[int, str]:
+        """In a compaction: why a group, by its first position, may not leave."""
+        return {} if self.current is None else self.current.protected
 
     def refuse_in_pass(self, what: str) -> None:
         """Refuse what would pull the ground from under a compaction that is under way."""
-        if self.changes is not None:
+        if self.current is not None:
             raise CompactionError(f"the index is being compacted and cannot be {what} until that has ended")
 
     # -- looking -------------------------------------------------------------------------------
@@ -337,8 +493,10 @@ class Ledger:
         return (bundle for first, bundle in bundles if bundle.excluded is None and first not in protected)
 
     def oldest_first(self, protected: Mapping[int, str]) -> list[Bundle]:
-        """:meth:`free`, by their newest message (rule K4)."""
-        return sorted(self.free(protected), key=attrgetter("newest"))
+        """:meth:`free`, by their newest message (rule K4); summaries last: they are what is left of all before them."""
+        free = sorted(self.free(protected), key=attrgetter("newest"))
+        summaries = [bundle for bundle in free if bundle.kind is SUMMARY_GROUP]
+        return [*(bundle for bundle in free if bundle.kind is not SUMMARY_GROUP), *summaries] if summaries else free
 
     def newest_first(self) -> Iterator[Bundle]:
         """The included groups, by their newest message."""
@@ -350,10 +508,22 @@ class Ledger:
         """The newest included group that is no system group (rule K2)."""
         return next((bundle for bundle in self.newest_first() if bundle.kind is not GroupKind.SYSTEM), None)
 
-    def last_user(self) -> Bundle | None:
-        """The included group with the newest words of the user that are not pinned (rule K4)."""
-        bundles = (self.grouping.of[position] for position in reversed(self._speaking))
-        return next((bundle for bundle in bundles if bundle.included), None)
+    def last_users(self) -> Iterator[Bundle]:
+        """The included group with the newest words of the user that are not pinned (rule K4).
+
+        And one with an open mark that is newer: a mark that anybody could write frees nothing (rule S1).
+        """
+        said = self._newest_of(self._speaking)
+        claimed = self._newest_of(self._claimed)
+        if said is not None:
+            yield self.grouping.of[said]
+        if claimed is not None and (said is None or claimed > said):
+            yield self.grouping.of[claimed]
+
+    def _newest_of(self, positions: Sequence[int]) -> int | None:
+        of = self.grouping.of
+        found = (p for p in reversed(positions) if of[p].included and self.views[p].summary is not SummaryMark.KNOWN)
+        return next((position for position in found if position not in of[position].absent), None)
 
     def snapshot(self, bundle: Bundle) -> MessageGroup:
         """A group as a value."""
@@ -365,6 +535,7 @@ class Ledger:
             self.is_pending(bundle),
             None if bundle.included else bundle.excluded,
             bundle.tokens,
+            None if bundle.rewritten is None else bundle.rewritten.rewriting.reason,
         )
 
     def snapshots(self, bundles: Iterable[Bundle]) -> tuple[MessageGroup, ...]:
@@ -373,4 +544,4 @@ class Ledger:
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the history, by position."""
-        return self.judge.problems(self.views, self.grouping.unanswered(self.settings.pending_turns))
+        return self.judge.problems(self.originals(), self.grouping.unanswered(self.settings.pending_turns))

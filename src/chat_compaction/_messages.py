@@ -38,6 +38,18 @@ class Role(enum.Enum):
 SYSTEM, USER, ASSISTANT, TOOL = Role
 
 
+class SummaryMark(enum.Enum):
+    """How sure it is that a message is a summary that we wrote (rule S1)."""
+
+    KNOWN = "known"
+    """The ledger knows it, or its mark has the key."""
+    OPEN = "open"
+    """Its mark says so, and anybody could write that: what a floor or a pin protects is not freed by it."""
+
+    def __repr__(self) -> str:
+        return f"SummaryMark.{self.name}"
+
+
 class PartKind(enum.Enum):
     """What a piece of a message is."""
 
@@ -48,6 +60,8 @@ class PartKind(enum.Enum):
     MEDIA = "media"
     REFERENCE = "reference"
     """Something that the provider stores and knows by an id: it may be a call."""
+    COMPACTION = "compaction"
+    """What the provider made of all that stands ahead: the newest one never leaves, and all ahead of it may."""
     OPAQUE = "opaque"
 
     def __init__(self, _: str) -> None:
@@ -58,7 +72,7 @@ class PartKind(enum.Enum):
         return f"PartKind.{self.name}"
 
 
-TEXT, REASONING, TOOL_CALL, TOOL_RESULT, MEDIA, REFERENCE, OPAQUE = PartKind
+TEXT, REASONING, TOOL_CALL, TOOL_RESULT, MEDIA, REFERENCE, COMPACTION, OPAQUE = PartKind
 
 
 @attrs.frozen
@@ -98,11 +112,15 @@ class Part:
 
 @attrs.frozen
 class Message:
-    """One message as we see it: its role, its parts and the speaker's ``name``."""
+    """One message as we see it: its role, its parts and the speaker's ``name``.
+
+    ``summary``: it stands for messages that it replaced, and is nobody's words (rule S1).
+    """
 
     role: Role
     parts: tuple[Part, ...] = ()
     name: str = ""
+    summary: SummaryMark | None = None
     kinds: int = attrs.field(init=False, eq=False, repr=False)
     """The kinds of the parts, as a sum of their bits: most questions to a message are about them."""
 
@@ -116,7 +134,7 @@ class Message:
     @property
     def shape(self) -> tuple[object, ...]:
         """What grouping depends on: two messages of equal shape are grouped alike."""
-        return (self.role, *((part.kind, part.call_id) for part in self.parts))
+        return (self.role, self.summary, *((part.kind, part.call_id) for part in self.parts))
 
     @property
     def call_ids(self) -> list[str]:
@@ -140,13 +158,13 @@ class Message:
 
     @property
     def opens_turn(self) -> bool:
-        """A user's message without a tool result (rule G5); pins are the index's business."""
-        return self.role is USER and not self.kinds & TOOL_RESULT.bit
+        """A user's message without a tool result, no summary (rule G5); pins are the index's business."""
+        return self.role is USER and not self.kinds & TOOL_RESULT.bit and self.summary is None
 
     @property
     def speaks_for_user(self) -> bool:
         """The user says something here, be it beside a tool result (rules G5 and K4)."""
-        return self.role is USER and self.kinds != TOOL_RESULT.bit
+        return self.role is USER and self.kinds != TOOL_RESULT.bit and self.summary is None
 
     @property
     def reasoning_only(self) -> bool:

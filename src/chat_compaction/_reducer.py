@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from ._departures import Departure
 from ._errors import ContextOverflowError
 from ._index import MessageIndex
 from ._reader import checked_list
@@ -127,6 +128,8 @@ def as_chat_reducer(
     media_costs: MediaCosts | None = None,
     bound_reasoning: BoundReasoning = "keep",
     validate: bool = False,
+    summary_key: str | bytes | None = None,
+    on_excluded: Callable[[Departure], object] | None = None,
 ) -> ChatReducer:
     """Turn any strategy into a reducer that can be called on a list of messages.
 
@@ -146,5 +149,16 @@ def as_chat_reducer(
     check_choice("on_invalid", on_invalid, ON_INVALID)
     check_choice("on_overflow", on_overflow, ON_OVERFLOW)
     check_hooks(hooks)
-    settings = IndexSettings(counter, format, pinned, reserved, pending_turns, media_costs, validate, bound_reasoning)
+    settings = IndexSettings(
+        counter,
+        format,
+        pinned,
+        reserved,
+        pending_turns,
+        media_costs,
+        validate,
+        bound_reasoning,
+        summary_key,
+        on_excluded,
+    )
     return ChatReducer(strategy, settings, on_invalid, on_overflow, hooks)

@@ -57,6 +57,8 @@ class Repaired:
             report,
             excluded=moved(report.excluded),
             restored=moved(report.restored),
+            replaced=tuple(attrs.evolve(item, written=self._at(item.written)) for item in moved(report.replaced)),
+            stages=tuple(map(self.in_callers_list, report.stages)),
             blocked_by=moved(report.blocked_by),
             first_changed=min(firsts, default=None),
             bound_reasoning=self._at(report.bound_reasoning),
@@ -84,7 +86,7 @@ action="removed the result of the call 'a', never made"),), problems=())
     """
     history = checked_list(messages)
     settings = IndexSettings(EstimateCounter(), format, None, 0, pending_turns)
-    reader = Reader.of(settings.format, settings.pins).settled_by(history)
+    reader = Reader.of(settings).settled_by(history)
     return repair_read(history, *reader.read(history), reader.format, settings)
 
 

@@ -36,15 +36,44 @@ class Blocker:
     tokens: int | None = None
 
 
+@attrs.frozen
+class Replacement:
+    """Groups that other messages stand for now (rule S1).
+
+    ``positions`` are those of all their messages in the caller's list, and ``written`` those at which messages of ours
+    stand. ``kind`` is what stands there now: ``SUMMARY``, or the kind of the group whose content was shortened.
+    ``tokens_before`` and ``tokens_after`` are None where they are not counted.
+    """
+
+    positions: tuple[int, ...]
+    written: tuple[int, ...]
+    kind: GroupKind
+    reason: str
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+
+
+@attrs.frozen
+class Failure:
+    """Something outside of the index that failed while the compaction went on.
+
+    ``what`` it was (``"summary"``), and the ``error``: its type and what it says, never the text of a message.
+    """
+
+    what: str
+    error: str
+
+
 @attrs.frozen(kw_only=True)
 class CompactionReport:
     """What one compaction did. It never holds the text of a message.
 
-    ``changed``: some group was excluded, or came back (``restored``). ``fits``: the trigger no longer
+    ``changed``: some group was excluded or ``replaced``, or came back (``restored``). ``fits``: the trigger no longer
     holds, or the target does.
     ``skipped``: ``"trigger"`` (it did not fire), ``"target"`` (it held already), ``"floor"`` (nothing
     may leave), or None. ``stopped_by``: ``"target"`` (reached), ``"floor"`` (what is kept may not
-    leave), ``"exhausted"`` (the strategy had no more to offer), or None when skipped. ``trigger``: the
+    leave), ``"exhausted"`` (the strategy had no more to offer), ``"effect"`` (a plan ended where an answer from outside
+    would have been needed), or None when skipped. ``trigger``: the
     trigger explained, with the numbers.
 
     Tokens include what is reserved; they are lower bounds where ``tokens_exact`` is false, because
@@ -57,6 +86,8 @@ class CompactionReport:
     none); ``dropped_reasoning``: positions of
     those that are sent without it (``bound_reasoning="drop"``). ``repairs``: what was mended before the
     compaction (``on_invalid="repair"``), and ``problems`` what is still wrong.
+    ``stages`` are the reports of the strategies that this one ran, in order; one that was ``undone`` changed nothing
+    in the end. ``failures``: what failed on the way, those of the stages among them.
     ``format``: the name of the format in which the messages were read.
     """
 
@@ -78,6 +109,7 @@ class CompactionReport:
     turns_after: int
     excluded: tuple[Exclusion, ...] = ()
     restored: tuple[Exclusion, ...] = ()
+    replaced: tuple[Replacement, ...] = ()
     over_by: int | None = None
     blocked_by: tuple[Blocker, ...] = ()
     first_changed: int | None = None
@@ -87,6 +119,9 @@ class CompactionReport:
     request_options: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
     problems: tuple[Problem, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    stages: tuple[CompactionReport, ...] = ()
+    undone: bool = False
+    failures: tuple[Failure, ...] = ()
     duration_ms: float = attrs.field(default=0.0, eq=False)
     counter: str = ""
     counter_exact: bool = False
@@ -98,7 +133,8 @@ class CompactionReport:
         before = f"{self.tokens_before:,} -> " if self.tokens_exact else "" if self.changed else "at least "
         sizes = f"{self.messages_before} -> {self.messages_after} messages, {before}{self.tokens_after:,} tokens"
         ended = f"skipped by the {self.skipped}" if self.skipped else f"stopped by: {self.stopped_by}"
-        return f"{self.strategy}: {sizes}, {ended}, {'fits' if self.fits else 'does not fit'}"
+        failed = f", {some(len(self.failures), 'failure')}" if self.failures else ""
+        return f"{self.strategy}: {sizes}, {ended}, {'fits' if self.fits else 'does not fit'}{failed}"
 
     @property
     def event(self) -> str:
@@ -112,7 +148,13 @@ class CompactionReport:
     def metrics(self) -> dict[str, Any]:
         """The flat part, for a log line or a metrics system: numbers, names and reasons, no lists."""
         flat = {name: value for name, value in self.to_dict().items() if not isinstance(value, list | tuple | dict)}
-        counts = {"excluded_groups": len(self.excluded), "problems": len(self.problems), "repairs": len(self.repairs)}
+        counts = {
+            "excluded_groups": len(self.excluded),
+            "replacements": len(self.replaced),
+            "failures": len(self.failures),
+            "problems": len(self.problems),
+            "repairs": len(self.repairs),
+        }
         return flat | counts
 
     def overflow_text(self) -> str:

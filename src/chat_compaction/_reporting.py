@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from operator import attrgetter
 from time import perf_counter
@@ -12,9 +12,10 @@ import attrs
 
 from ._groups import Bundle
 from ._index import MessageIndex
-from ._ledger import Standing
+from ._pass import Pass, Standing
 from ._predicates import Explanation, Predicate, groups, messages, tokens, turns
-from ._report import Blocker, CompactionReport, Exclusion
+from ._report import Blocker, CompactionReport, Exclusion, Replacement
+from ._rewriting import Rewriting
 from ._targets import token_limit
 
 
@@ -45,6 +46,7 @@ class Reporter:
     index: MessageIndex
     explanation: Explanation
     started: float
+    fits: Callable[[MessageIndex], bool]
 
     def declined(self, skipped: str) -> CompactionReport:
         """Nothing was done, and why; it counts nothing more than that needs."""
@@ -56,7 +58,7 @@ class Reporter:
             now,
             now,
             changed=False,
-            fits=not at_floor,
+            fits=not at_floor or self.fits(self.index),
             skipped=skipped,
             stopped_by=None,
             over_by=self._over(now) if at_floor else None,
@@ -67,25 +69,30 @@ class Reporter:
 
     def completed(self, before: Measure, *, more: bool) -> CompactionReport:
         """A pass ran; ``more`` says that groups are left that may leave."""
-        changes = self.index._ledger.changes or {}
-        moved = [bundle for bundle, was in changes.items() if bundle.included is not was.included]
+        current = self.index._ledger.current or Pass()
+        changes = current.changes
+        replaced, with_others = _replacements(changes)
+        moved = [b for b, was in changes.items() if b.included is not was.included and b not in with_others]
         moved.sort(key=attrgetter("first"))
         gone = [bundle for bundle in moved if not bundle.included]
         back = [bundle for bundle in moved if bundle.included]
-        first = min((bundles[0].first for bundles in (gone, back) if bundles), default=None)
+        first = min((place for place in map(_first_changed, changes.items()) if place is not None), default=None)
         reached = self.target(self.index)
         if first is not None or (not reached and token_limit(self.target) is not None):
             self.index.value(tokens)
         after = Measure.of(self.index)
         return self._report(
-            after if first is None else _before(before, after, gone, back, drops=self.index._settings.drops_reasoning),
+            after if first is None else _before(before, after, changes, drops=self.index._settings.drops_reasoning),
             after,
             changed=first is not None,
-            fits=reached or not self.trigger(self.index),
+            fits=self.fits(self.index),
             skipped=None,
-            stopped_by="target" if reached else "exhausted" if more else "floor",
+            stopped_by=("effect" if current.interrupted else "target" if reached else "exhausted" if more else "floor"),
             excluded=_exclusions(gone, changes),
             restored=_exclusions(back, changes),
+            replaced=replaced,
+            stages=tuple(current.stages),
+            failures=tuple(current.failures),
             over_by=self._over(after),
             blocked_by=() if reached else _blockers(self.index),
             first_changed=first,
@@ -121,15 +128,58 @@ class Reporter:
         )
 
 
-def _before(before: Measure, after: Measure, gone: list[Bundle], back: list[Bundle], *, drops: bool) -> Measure:
-    """What is known now of the tokens before: what is in now, and what was counted of what left."""
+def _before(before: Measure, after: Measure, changes: Mapping[Bundle, Standing], *, drops: bool) -> Measure:
+    """What is known now of the tokens before: what is in now, and what was counted of what left or was replaced."""
     if drops:
         return before  # What is in now may have been sent with its reasoning then.
-    known = after.tokens + sum(map(_least, gone)) - sum(map(_least, back))
-    return attrs.evolve(before, tokens=known, tokens_exact=not any(map(_uncounted, gone)))
+    known, exact = after.tokens, True
+    for bundle, was in changes.items():
+        least, uncounted = was.tokens or (bundle.least, bundle.uncounted)
+        known += (least if was.included else 0) - (bundle.least if bundle.included else 0)
+        exact = exact and not (was.included and uncounted)
+    return attrs.evolve(before, tokens=known, tokens_exact=exact)
 
 
-_least, _uncounted = attrgetter("least"), attrgetter("uncounted")
+def _first_changed(change: tuple[Bundle, Standing]) -> int | None:
+    """The first position of a group at which something else stands than before; None where nothing does."""
+    bundle, was = change
+    if bundle.included is not was.included:
+        return bundle.first
+    if bundle.rewritten is was.rewritten or not bundle.included:
+        return None
+    before, after = (() if side is None else side.messages for side in (was.rewritten, bundle.rewritten))
+    return min({*before, *after}, default=None)
+
+
+def _replacements(changes: Mapping[Bundle, Standing]) -> tuple[tuple[Replacement, ...], set[Bundle]]:
+    """What was replaced, by position, and the groups that are out because they were."""
+    found, with_others = list[Replacement](), set[Bundle]()
+    new = (b.rewritten for b, was in changes.items() if b.rewritten and b.rewritten is not was.rewritten)
+    for rewriting in dict.fromkeys(rewritten.rewriting for rewritten in new):
+        written = [bundle for bundle in rewriting.bundles if bundle.included]
+        if not written:
+            continue  # What stood for them left in the end.
+        with_others.update(rewriting.bundles)
+        found.append(_replacement(rewriting, written, changes))
+    return tuple(sorted(found, key=attrgetter("positions"))), with_others
+
+
+def _replacement(rewriting: Rewriting, written: list[Bundle], changes: Mapping[Bundle, Standing]) -> Replacement:
+    before = [
+        (bundle, changes[bundle].tokens or (bundle.least, bundle.uncounted))
+        for bundle in rewriting.bundles
+        if bundle in changes and changes[bundle].included
+    ]
+    texts = (bundle.rewritten.messages.items() for bundle in written if bundle.rewritten)
+    places = (position for messages in texts for position, message in messages if message)
+    return Replacement(
+        tuple(sorted(position for bundle in rewriting.bundles for position in bundle.positions)),
+        tuple(sorted(places)),
+        written[0].kind,
+        rewriting.reason,
+        None if any(uncounted for _, (_, uncounted) in before) else sum(least for _, (least, _) in before),
+        None if any(bundle.uncounted for bundle in written) else sum(bundle.least for bundle in written),
+    )
 
 
 def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tuple[Exclusion, ...]:

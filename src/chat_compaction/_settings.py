@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
+from attrs.validators import optional
 
 from ._text import shown
-from ._validators import a_bool, non_negative, one_of, refuse_async
+from ._validators import a_bool, a_plain_function, non_negative, one_of, refuse_async
 from .counters import CountCache, Counter, MediaCosts, framing_of, resolve_counter, shared_cache
 from .formats import Format, Message, PartKind, resolve_format
 from .formats._base import get, is_object
+
+if TYPE_CHECKING:
+    from ._departures import Departure
 
 BoundReasoning = Literal["keep", "drop"]
 BOUND_REASONING = ("keep", "drop")
@@ -72,6 +76,15 @@ def _costs_of(costs: MediaCosts | None) -> MediaCosts | None:
     return costs
 
 
+def _key_of(key: str | bytes | None) -> bytes | None:
+    # The key is secret: no error shows it.
+    if not isinstance(key, str | bytes | None):
+        raise TypeError(f"summary_key must be a text or bytes, got {type(key).__name__}")
+    if key is not None and not key:
+        raise ValueError("summary_key must be a text or bytes, got an empty one")
+    return key.encode() if isinstance(key, str) else key
+
+
 @attrs.frozen
 class IndexSettings:
     """The arguments of :meth:`MessageIndex.from_messages`, checked.
@@ -87,6 +100,8 @@ class IndexSettings:
     media_costs: MediaCosts | None = attrs.field(default=None, converter=_costs_of)
     validate: bool = attrs.field(default=False, validator=a_bool)
     bound_reasoning: BoundReasoning = attrs.field(default="keep", validator=one_of(BOUND_REASONING))
+    summary_key: bytes | None = attrs.field(default=None, converter=_key_of, repr=False)
+    on_excluded: Callable[[Departure], object] | None = attrs.field(default=None, validator=optional(a_plain_function))
 
     @property
     def drops_reasoning(self) -> bool:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import attrs
 
-from ._effects import Core, Effect, arun, run
+from ._departures import deliver
+from ._effects import Core, Effect, arun, run, run_planned
 from ._errors import ContextOverflowError, StrategyError
 from ._eviction import Candidates, Unit, evict_certain, turns_that_may_leave
 from ._floor import Floor
 from ._groups import MessageGroup
 from ._index import MessageIndex, check_reason
 from ._ledger import Ledger
+from ._pass import Pass
 from ._predicates import Predicate
 from ._report import CompactionReport
 from ._reporting import Measure, Reporter
@@ -57,6 +59,9 @@ class CompactionStrategy(ABC):
     without a constructor of its own take the fields above as arguments; in any other, a field of
     the base that it does not set has its default.
     """
+
+    shortens: ClassVar[bool] = False
+    """Whether it replaces content: then there may be work for it where no group may leave."""
 
     trigger: Predicate = attrs.field(validator=a_predicate)
     target: Predicate | None = attrs.field(default=None, validator=attrs.validators.optional(a_predicate))
@@ -131,6 +136,15 @@ class CompactionStrategy(ABC):
         protected = self._protected(ledger)
         return Candidates(ledger, protected, ledger.oldest_first(protected))
 
+    def rewritable(self, index: MessageIndex) -> Sequence[MessageGroup]:
+        """The groups whose content may be replaced, oldest first: those that may leave, and often newer ones.
+
+        What the floor keeps is left as it is, but a floor of 0 groups leaves even the newest open.
+        """
+        ledger = index._ledger
+        worded = self.floor.keep_words(ledger) if ledger.current is None else ledger.current.worded
+        return Candidates(ledger, worded, ledger.oldest_first(worded))
+
     def candidate_turns(self, index: MessageIndex) -> Sequence[Sequence[MessageGroup]]:
         """The turns that may leave whole, oldest first: those of which nothing has to stay.
 
@@ -140,11 +154,15 @@ class CompactionStrategy(ABC):
         return turns_that_may_leave(ledger, self._protected(ledger), candidates, preserve_system=self.preserve_system)
 
     def _protected(self, ledger: Ledger) -> Mapping[int, str]:
-        return self.floor.protect(ledger) if ledger.changes is None else ledger.protected
+        return self.floor.protect(ledger) if ledger.current is None else ledger.current.protected
 
     def reached(self, index: MessageIndex) -> bool:
         """Whether the target holds now."""
         return self.effective_target(index)
+
+    def fits(self, index: MessageIndex) -> bool:
+        """What the report says of the result: the target holds, or the trigger no longer does."""
+        return self.reached(index) or not self.trigger(index)
 
     def evict(
         self, index: MessageIndex, units: Iterable[MessageGroup] | Iterable[Iterable[MessageGroup]], reason: str
@@ -173,7 +191,61 @@ class CompactionStrategy(ABC):
             asked += 1
         return self.reached(index), asked
 
+    def run_stage(
+        self, index: MessageIndex, stage: CompactionStrategy, keep: Callable[[CompactionReport], bool] | None = None
+    ) -> Core[CompactionReport]:
+        """Run another strategy within this pass: ``report = yield from self.run_stage(index, stage)``.
+
+        The stage asks its own trigger and target; it keeps to its own floor, and to that of this strategy. What it
+        reports joins ``report.stages``. Where ``keep`` says False of its report, everything that it did is undone.
+        """
+        if not isinstance(stage, CompactionStrategy):
+            raise TypeError(f"stage must be a CompactionStrategy, got {shown(stage)}")
+        outer = index._ledger.current
+        if outer is None:
+            raise StrategyError("run_stage must be called by compact_core, while a compaction is under way")
+        stage._check()
+        try:
+            report = yield from stage._staged(index, keep)
+        except _UndoneError as undone:
+            report = attrs.evolve(undone.report, undone=True)
+        outer.stages.append(report)
+        outer.failures += report.failures
+        return report
+
+    def _staged(self, index: MessageIndex, keep: Callable[[CompactionReport], bool] | None) -> Core[CompactionReport]:
+        reporter = self._reporter(index, perf_counter())
+        declined = self._declined(index, reporter)
+        if declined is not None:
+            return declined
+        with index._ledger.stage():
+            report = yield from self._pass(index, reporter)
+            if keep is not None and not keep(report):
+                raise _UndoneError(report)
+        return report
+
     # -- for callers ---------------------------------------------------------------------------
+
+    def plan(self, history: MessageIndex | Sequence[Any], **settings: Any) -> CompactionReport:
+        """What :meth:`compact` would report, without doing it: nothing is changed, called or told to hooks.
+
+        ``history`` is an index, or a list of messages; then ``settings`` are the arguments of
+        :meth:`MessageIndex.from_messages`. Where a strategy needs an answer from outside, a plan takes what the
+        strategy plans with (a summary of the allowed length, say); where it has none, the report says
+        ``stopped_by="effect"``.
+        """
+        index = history if isinstance(history, MessageIndex) else MessageIndex.from_messages(history, **settings)
+        if settings and index is history:
+            raise TypeError(f"settings must be given with a list of messages, got {', '.join(settings)} with an index")
+        self._check()
+        conversation = index._conversation
+        before = conversation.ledger, conversation.reader
+        try:
+            return run(self._asked(index, "report", perf_counter(), planning=True))
+        except _UndoneError as undone:
+            return undone.report
+        finally:
+            conversation.go_back_to(*before)
 
     def compact(
         self, index: MessageIndex, *, on_overflow: OnOverflow = "report", hooks: Sequence[Hook] | None = None
@@ -212,47 +284,87 @@ class CompactionStrategy(ABC):
             if isinstance(error, ContextOverflowError):
                 emit(error.report, hooks)
             raise
+        receiver = index._settings.on_excluded
+        if receiver is not None and report.changed:
+            deliver(conversation, receiver)
         emit(report, hooks)
         return report
 
-    def _asked(self, index: MessageIndex, on_overflow: OnOverflow, started: float) -> Core[CompactionReport]:
+    def _asked(
+        self, index: MessageIndex, on_overflow: OnOverflow, started: float, *, planning: bool = False
+    ) -> Core[CompactionReport]:
         """Ask the trigger, then work in a transaction."""
         index._ledger.refuse_in_pass("compacted")
         if index._settings.validate:
             index.refresh()
         else:
             index._conversation.refresh_newest()
-        trigger = self.trigger.explain(index)
+        reporter = self._reporter(index, started)
         # Edits in place are looked for where they can matter: when a compaction fires (rule C2).
-        if trigger.holds and index.refresh():
-            trigger = self.trigger.explain(index)
-        reporter = Reporter(type(self).__name__, self.trigger, self.effective_target, index, trigger, started)
-        if not trigger.holds:
-            return reporter.declined("trigger")
-        if self.reached(index):
-            return reporter.declined("target")
-        with index._ledger.transaction():
+        if reporter.explanation.holds and index.refresh():
+            reporter = self._reporter(index, started)
+        declined = self._declined(index, reporter)
+        if declined is not None:
+            return declined
+        with index._ledger.transaction(planning=planning):
             report = yield from self._pass(index, reporter)
+            if planning:
+                raise _UndoneError(report)
             if on_overflow == "raise" and not report.fits:
                 raise ContextOverflowError(report)
         return report
 
+    def _reporter(self, index: MessageIndex, started: float) -> Reporter:
+        explanation = self.trigger.explain(index)
+        name = type(self).__name__
+        return Reporter(name, self.trigger, self.effective_target, index, explanation, started, self.fits)
+
+    def _declined(self, index: MessageIndex, reporter: Reporter) -> CompactionReport | None:
+        """The report of a compaction that has nothing to do; None where it has."""
+        if not reporter.explanation.holds:
+            return reporter.declined("trigger")
+        return reporter.declined("target") if self.reached(index) else None
+
     def _pass(self, index: MessageIndex, reporter: Reporter) -> Core[CompactionReport]:
         ledger = index._ledger
-        ledger.adopt_held()
-        ledger.protected = self.floor.protect(ledger)
-        if not any(ledger.free(ledger.protected)):
+        current = self._begin(ledger)
+        if not self._may_work(ledger, current):
             return reporter.declined("floor")
         before = Measure.of(index)
         core = self.compact_core(index)
         if inspect.isgenerator(core):
-            yield from core
+            if current.planning:
+                current.interrupted = run_planned(cast("Core[Any]", core))
+            else:
+                yield from core
         elif core is not None and not isinstance(core, bool):  # ``return self.evict(...)`` is natural.
             raise StrategyError(f"{type(self).__name__}.compact_core must {_core_hint(core)}")
         ledger.settle()
         if index._settings.validate:
             index._conversation.check_rules()
-        return reporter.completed(before, more=any(ledger.free(ledger.protected)))
+        return reporter.completed(before, more=self._may_work(ledger, current))
+
+    def _begin(self, ledger: Ledger) -> Pass:
+        """Begin the pass under way: what a rule holds back is in for good, and what may not be touched is known."""
+        current = ledger.current or Pass()
+        ledger.adopt_held()
+        current.protected, current.worded = self.floor.protect(ledger), self.floor.keep_words(ledger)
+        if current.outer is not None:
+            current.protected |= current.outer.protected
+            current.worded |= current.outer.worded
+        return current
+
+    def _may_work(self, ledger: Ledger, current: Pass) -> bool:
+        """Whether there is a group that may leave, or one whose content may be replaced if the strategy does that."""
+        return any(ledger.free(current.protected)) or (self.shortens and any(ledger.free(current.worded)))
+
+
+class _UndoneError(Exception):
+    """Ends a plan, or a stage that is not kept: what was done is undone, and what it was is told."""
+
+    def __init__(self, report: CompactionReport) -> None:
+        super().__init__(report)
+        self.report = report
 
 
 def _core_hint(core: object) -> str:

@@ -13,6 +13,7 @@ from ._predicates import Metric
 
 # As names of the module: looking up a member of an enum takes as long as the rest of a step.
 TOOL_GROUP, SYSTEM_GROUP = GroupKind.TOOL_CALL, GroupKind.SYSTEM
+SUMMARY_GROUP = GroupKind.SUMMARY
 
 
 class Known(NamedTuple):
@@ -23,6 +24,8 @@ class Known(NamedTuple):
     uncounted: int
 
 
+NOTHING = Known(0, 0, 0)
+"""No message, no tokens."""
 UNKNOWN = Known(0, 0, 1)
 """Nobody has asked yet. ``most`` means nothing until bounds are asked for."""
 
@@ -38,7 +41,7 @@ class Totals:
     most: int = 0
     uncounted: int = 0
     by_turn: Tally[int] = attrs.field(factory=Tally)
-    """How many groups count towards each turn: unpinned ones that are no system groups."""
+    """How many groups count towards each turn: unpinned ones that are neither system groups nor summaries."""
 
     def add(self, bundles: Iterable[Bundle], sign: int = 1) -> None:
         """Add bundles to the totals, or take them out with ``sign=-1``."""
@@ -46,14 +49,14 @@ class Totals:
         turns: list[int] = []
         for bundle in bundles:
             groups += 1
-            messages += len(bundle.positions)
+            messages += len(bundle.positions) - len(bundle.absent)
             least += bundle.least
             most += bundle.most
             uncounted += bundle.uncounted
             kind = bundle.kind
             if kind is TOOL_GROUP:
                 tool_groups += 1
-            if bundle.turn and not bundle.pinned and kind is not SYSTEM_GROUP:
+            if bundle.turn and not bundle.pinned and kind is not SYSTEM_GROUP and kind is not SUMMARY_GROUP:
                 turns.append(bundle.turn)
         self.groups += sign * groups
         self.messages += sign * messages
@@ -83,7 +86,8 @@ class Totals:
             self.groups += 1
             if bundle.kind is TOOL_GROUP:
                 self.tool_groups += 1
-            if bundle.turn and not bundle.pinned and bundle.kind is not SYSTEM_GROUP:
+            kind = bundle.kind
+            if bundle.turn and not bundle.pinned and kind is not SYSTEM_GROUP and kind is not SUMMARY_GROUP:
                 self.by_turn[bundle.turn] += 1
         elif bundle.kind is not was:
             self.tool_groups += 1  # It calls a tool now.

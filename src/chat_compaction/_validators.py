@@ -16,6 +16,14 @@ def non_negative(_: object, attribute: attrs.Attribute[Any], value: object) -> N
         raise ValueError(f"{attribute.alias} must be an int of 0 or more, got {value!r}")
 
 
+def positive(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An int, no bool, of 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{attribute.alias} must be an int of 1 or more, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{attribute.alias} must be an int of 1 or more, got {value!r}")
+
+
 def a_bool(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     """True or False, nothing that is merely truthy."""
     if not isinstance(value, bool):

@@ -16,7 +16,7 @@ def _command(name: str) -> click.Command:
     return command
 
 
-COMMANDS = LazyMapping(("compact", "inspect", "check"), _command)
+COMMANDS = LazyMapping(("compact", "inspect", "check", "config"), _command)
 
 
 @click.group(

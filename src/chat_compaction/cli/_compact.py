@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from .._errors import ContextOverflowError, InvalidHistoryError
+from .._predicates import tokens
 from .._report import CompactionReport
 from .._strategy import CompactionStrategy
 from .._work import Work
-from ..formats._sessions import Session
 from ._click import CONTEXT, Command, Count, Overflow, for_people, option, tell, usage_error
 from ._files import Pieces, check_output, read_session, refuse_agents_own, same_file, shown, tell_notes, write_outputs
 from ._logs import log_to_stderr
 from ._options import index_of, reading_options, sessions_argument, strategy_of, strategy_options
-from ._text import reasoning, summary
+from ._text import failures, reasoning, summary
 
 _WRITING = "Writing"
 _MANY = "Many sessions"
@@ -26,7 +26,7 @@ _EXAMPLES = """\b
 Examples:
   chat-compaction compact session.json --max-tokens 8000 --target-tokens 4000 -o shorter.json
   chat-compaction compact - --strategy truncation --trigger "turns > 40" < session.jsonl
-  chat-compaction compact sessions --max-tokens 8000 -o compacted --jobs 0
+  chat-compaction compact sessions --config compaction.toml -o compacted --jobs 0
 """
 
 
@@ -55,6 +55,7 @@ class _Jobs(Count):
 )
 @option(_WRITING, "--report", metavar="FILE", help="Write what was done, as JSON; with many sessions, as JSON Lines.")
 @option(_WRITING, "--table", is_flag=True, help="Show on standard error what was kept, what was removed and why.")
+@option(_WRITING, "--dry-run", is_flag=True, help="Write no messages, call no model: say what would be done.")
 @option(
     _WRITING,
     "--on-invalid",
@@ -104,6 +105,8 @@ def compact(ctx: click.Context, /, sessions: tuple[str, ...], output: str, repor
     are all that goes to standard output. The status is 0 when done, 1 where the history does not fit,
     2 for wrong use and for what cannot be read or written.
 
+    The options here know two strategies. A file (--config) may hold any, and compositions of them.
+
     Several files, a folder (all *.json and *.jsonl below it) or a pattern in quotes are many sessions:
     each is written below the folder --output under its own path. One that fails does not stop the
     others; the status is 1 then. What an earlier run did with the same options is not done again.
@@ -137,22 +140,30 @@ def _compact_one(
     read = read_session(session, options["sidechain"])
     refuse_agents_own(read, session, "--output", output)
     index = index_of(read, session, options, progress=not options["quiet"])
+    planned = options["dry_run"]
     try:
         work = Work.on(index, options["on_invalid"])
         index = work.index
-        told = strategy.compact(index, on_overflow=options["on_overflow"], hooks=work.hooks(None))
+        if planned:
+            told = strategy.plan(index)
+        else:
+            told = strategy.compact(index, on_overflow=options["on_overflow"], hooks=work.hooks(None))
     except (ContextOverflowError, InvalidHistoryError) as error:
         raise Overflow(f"{shown(session)}: {error}") from error
     done = work.told(told)
-    _write(read, index.included_messages(), done, output, report)
+    _write(None if planned else lambda: read.pieces(index.included_messages()), done, output, report)
     if options["table"]:
         # Here, since rich takes a while to load.
         from ._tables import print_compaction
 
+        # What stood where something was written is counted by nobody else.
+        whole = index_of(read, session, options, progress=False) if done.replaced and not planned else index
         with for_people():
-            print_compaction(shown(session), strategy, index, done)
+            print_compaction(shown(session), strategy, index, done, whole.total(tokens), planned=planned)
+    for line in failures(done):
+        tell(f"{shown(session)}: {line}")
     if not options["quiet"]:
-        tell(summary(shown(session), done))
+        tell(summary(shown(session), done, planned=planned))
         for line in reasoning(done):
             tell(f"{shown(session)}: {line}")
         tell_notes(read, session)
@@ -172,8 +183,8 @@ def _check_outputs(session: str, output: str, report: str | None) -> None:
             usage_error(f"--report must be another file than --output, got {shown(report)} for both")
 
 
-def _write(session: Session, kept: list[Any], done: CompactionReport, output: str, report: str | None) -> None:
-    outputs: list[tuple[str, str | Pieces]] = [(output, lambda: session.pieces(kept))]
+def _write(pieces: Pieces | None, done: CompactionReport, output: str, report: str | None) -> None:
+    outputs: list[tuple[str, str | Pieces]] = [] if pieces is None else [(output, pieces)]
     if report is not None:
         outputs.append((report, json.dumps(done.to_dict(), indent=2) + "\n"))
     write_outputs(outputs)

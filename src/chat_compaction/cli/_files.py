@@ -38,7 +38,7 @@ def read_session(source: str, sidechain: str | None = None) -> Session:
     except SessionError:
         raise
     except (OSError, ValueError) as error:
-        raise SessionError(f"{shown(source)}: {_reason(error)}") from None
+        raise SessionError(f"{shown(source)}: {reason_of(error)}") from None
     if sidechain is None:
         return session
     if sidechain not in session.sidechains:
@@ -74,7 +74,7 @@ def check_output(name: str) -> None:
             raise Failure(f"{shown(name)}: there is no folder {shown(str(path.parent))}") from None
         return
     except (OSError, ValueError) as error:
-        raise Failure(f"{shown(name)}: {_reason(error)}") from None
+        raise Failure(f"{shown(name)}: {reason_of(error)}") from None
     if folder:
         raise Failure(f"{shown(name)}: is a folder; expected a file")
 
@@ -128,7 +128,7 @@ def write_outputs(outputs: Sequence[tuple[str, str | Pieces]]) -> None:
     except OSError as error:
         if name == "-":
             raise
-        raise Failure(f"{shown(name)}: {_reason(error)}") from None
+        raise Failure(f"{shown(name)}: {reason_of(error)}") from None
     finally:
         for _, temporary, _ in staged:
             temporary.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ def writing(name: str) -> Iterator[Callable[[str], object]]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise Failure(f"{shown(name)}: {_reason(error)}") from None
+        raise Failure(f"{shown(name)}: {reason_of(error)}") from None
 
 
 def _target(name: str) -> str:
@@ -217,6 +217,7 @@ def _binary(stream: IO[str] | None, name: str) -> BinaryIO:
     return stream.buffer  # type: ignore[attr-defined, no-any-return]
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why something cannot be read or written, as the rest of a sentence."""
     text = getattr(error, "strerror", None) or str(error)
     return text[:1].lower() + text[1:]

@@ -46,7 +46,7 @@ def compact_many(
             write(f"{json.dumps(_line(result), ensure_ascii=False)}\n")
             tally.add(_reworded(result))
             advance()
-    for line in tally.failures:
+    for line in (*tally.failures, *tally.troubles):
         tell(line)
     if not options["quiet"]:
         for line in tally.unfit:
@@ -56,9 +56,9 @@ def compact_many(
 
 
 def _plan(sessions: Sequence[str], strategy: CompactionStrategy, output: str, options: dict[str, Any]) -> Plan:
-    for name in ("sidechain", "table"):
+    for name in ("sidechain", "table", "dry_run"):
         if options[name]:
-            usage_error(f"--{name} is for a single session, got {' '.join(map(shown, sessions))}")
+            usage_error(f"--{name.replace('_', '-')} is for a single session, got {' '.join(map(shown, sessions))}")
     if "-" in sessions:
         usage_error("standard input (-) must be the only session, got more beside it")
     if output == "-":

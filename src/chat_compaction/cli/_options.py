@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 import click
+from click.core import ParameterSource
 
 from .._errors import MessageError
 from .._index import MessageIndex
@@ -84,6 +85,12 @@ reading_options = _all(
 strategy_options = _all(
     option(
         _STRATEGY,
+        "--config",
+        metavar="FILE",
+        help="Take the strategy from this file (.toml, .yaml, .json), and none of the options below.",
+    ),
+    option(
+        _STRATEGY,
         "--strategy",
         type=click.Choice(["token-budget", "truncation"]),
         metavar="NAME",
@@ -155,8 +162,13 @@ _KINDS = {
 }
 
 
+_FLOOR = ("min_groups", "no_keep_last_user", "no_preserve_system")
+
+
 def strategy_of(options: dict[str, Any]) -> CompactionStrategy:
-    """The strategy that the options describe; those of another strategy are wrong use."""
+    """The strategy that the options, or the file that they name, describe; those of another one are wrong use."""
+    if options["config"] is not None:
+        return _configured(options["config"])
     name = options["strategy"]
     kind = _KINDS[name]
     for other_name, other in _KINDS.items():
@@ -176,6 +188,21 @@ def strategy_of(options: dict[str, Any]) -> CompactionStrategy:
             keep_last_user=not options["no_keep_last_user"],
             preserve_system=not options["no_preserve_system"],
         )
+
+
+def _configured(file: str) -> CompactionStrategy:
+    source = click.get_current_context().get_parameter_source
+    own = ["strategy", *(name for kind in _KINDS.values() for name in kind.arguments), *_FLOOR]
+    for parameter in own:
+        if source(parameter) is not ParameterSource.DEFAULT:
+            usage_error(
+                f"{_flag(parameter)} and --config exclude each other: a configuration has the whole strategy, "
+                f"got --config {shown(file)}"
+            )
+    # Here, since the packages that it needs are those of another extra.
+    from ._config import strategy_in
+
+    return strategy_in(file)
 
 
 def _flag(parameter: str) -> str:

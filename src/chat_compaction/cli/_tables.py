@@ -28,18 +28,29 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def print_compaction(source: str, strategy: CompactionStrategy, index: MessageIndex, report: CompactionReport) -> None:
-    """Print on standard error what was kept and removed, why, and what it came to."""
-    # A report may hold lower bounds, where no more had to be counted; a person wants to see the tokens.
-    tokens_before, tokens_after = index.total(tokens), index.value(tokens)
-    table = _table("what happened")
+def print_compaction(
+    source: str,
+    strategy: CompactionStrategy,
+    index: MessageIndex,
+    report: CompactionReport,
+    tokens_before: int,
+    *,
+    planned: bool = False,
+) -> None:
+    """Print on standard error what was kept and removed, or would be, why, and what it came to.
+
+    ``tokens_before`` are all that there were: a report may hold a lower bound, where no more had to be counted.
+    """
+    tokens_after = report.tokens_after if report.changed else index.value(tokens)
+    table = _table("what would happen" if planned else "what happened")
     _add_rows(table, compaction_rows(strategy, index, report), most=_MOST_ROWS)
     before = report.messages_before, report.groups_before, report.turns_before, tokens_before
     after = report.messages_after, report.groups_after, report.turns_after, tokens_after
     table.add_row(*_totals(before, "before"), style="bold")
     table.add_row(*_totals(after, f"after, {'fits' if report.fits else 'does not fit'}"), style="bold")
     console = _console(stderr=True)
-    console.print(f"{source}: what was kept and what was removed", style="bold", soft_wrap=True)
+    would = "would be" if planned else "was"
+    console.print(f"{source}: what {would} kept and what {would} removed", style="bold", soft_wrap=True)
     console.print(table)
     console.print(f"{_counted(index.counter)} Target: {report.target}.\n", soft_wrap=True)
 

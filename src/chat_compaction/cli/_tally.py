@@ -7,6 +7,7 @@ import attrs
 from .._batch import SessionResult
 from .._text import some
 from ._files import shown
+from ._text import failures
 
 
 @attrs.define
@@ -17,6 +18,8 @@ class Tally:
     unchanged: int = 0
     resumed: int = 0
     failures: list[str] = attrs.field(factory=list)
+    troubles: list[str] = attrs.field(factory=list)
+    """What failed in sessions that went on."""
     unfit: list[str] = attrs.field(factory=list)
     before: int = 0
     after: int = 0
@@ -42,6 +45,7 @@ class Tally:
         self.after += report.tokens_after
         self.exact = self.exact and report.tokens_exact
         self.counted = f"counted by {report.counter}{'' if report.counter_exact else ', not exact'}"
+        self.troubles += [f"{shown(str(result.path))}: {line}" for line in failures(report)]
         if not report.fits:
             self.unfit.append(f"{shown(str(result.path))}: {report.overflow_text()}")
 

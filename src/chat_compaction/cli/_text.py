@@ -38,15 +38,26 @@ class Row:
 
 
 def compaction_rows(strategy: CompactionStrategy, index: MessageIndex, report: CompactionReport) -> list[Row]:
-    """A row for each group that was kept and for each run of groups that were removed for the same reason."""
+    """A row for each group that was kept as it was, and for each run of groups to which the same happened."""
     protected = strategy.floor.protect(index._ledger)
+    # By the report and not the index, in which a plan changes nothing.
+    fates = {position: f"removed ({item.reason})" for item in report.excluded for position in item.positions}
+    for item in report.replaced:
+        how = "summed up" if item.kind is GroupKind.SUMMARY else "shortened"
+        fates |= dict.fromkeys(item.positions, f"{how} ({item.reason})")
     rows: list[Row] = []
-    for reason, run in groupby(index.groups, key=lambda group: group.excluded):
-        if reason is None:
+    for fate, run in groupby(index.groups, key=lambda group: _fate(group, fates)):
+        if fate is None:
             rows.extend(row_of([group], _kept(protected.get(group.positions[0]), report)) for group in run)
         else:
-            rows.append(row_of(list(run), f"removed ({reason})", removed=True))
+            rows.append(row_of(list(run), fate, removed=True))
     return rows
+
+
+def _fate(group: MessageGroup, fates: dict[int, str]) -> str | None:
+    if group.kind is GroupKind.SUMMARY and group.replaced:
+        return f"written ({group.replaced})"
+    return fates.get(group.positions[0])
 
 
 def _kept(reason: str | None, report: CompactionReport) -> str:
@@ -104,9 +115,14 @@ def short_spans(positions: Sequence[int]) -> str:
     return f"{', '.join(parts[:_MOST_SPANS])} ... {parts[-1]}"
 
 
-def summary(source: str, report: CompactionReport) -> str:
+def summary(source: str, report: CompactionReport, *, planned: bool = False) -> str:
     """What there was, what is kept, and why it stopped, in one line."""
-    return f"{source}: {'; '.join(_clauses(report))}"
+    return f"{source}: {'would have ' if planned else ''}{'; '.join(_clauses(report))}"
+
+
+def failures(report: CompactionReport) -> Iterator[str]:
+    """What failed while the compaction went on."""
+    return (f"{failure.what} failed: {failure.error}" for failure in report.failures)
 
 
 def _clauses(report: CompactionReport) -> Iterator[str]:
@@ -116,6 +132,7 @@ def _clauses(report: CompactionReport) -> Iterator[str]:
         before = f"{report.tokens_before:,} -> " if report.tokens_exact else ""
         kept = f"kept {report.messages_after:,} of {plural(report.messages_before, 'message')}"
         yield f"{kept}, {before}{report.tokens_after:,} tokens ({counted})"
+        yield from _replaced(report)
     else:
         tokens = f", {report.tokens_before:,} tokens ({counted})" if report.tokens_exact else ""
         yield f"kept everything, {plural(report.messages_before, 'message')}{tokens}"
@@ -126,7 +143,17 @@ def _clauses(report: CompactionReport) -> Iterator[str]:
         yield f"{plural(len(report.problems), 'problem')} (see chat-compaction check)"
 
 
+def _replaced(report: CompactionReport) -> Iterator[str]:
+    summed = [len(item.positions) for item in report.replaced if item.kind is GroupKind.SUMMARY]
+    if summed:
+        yield f"{some(sum(summed), 'message')} summed up"
+    if len(report.replaced) > len(summed):
+        yield f"{some(len(report.replaced) - len(summed), 'group')} shortened"
+
+
 def _why(report: CompactionReport) -> str:
+    if report.stopped_by == "effect":
+        return "what comes next depends on an answer from outside"
     if not report.fits:
         return report.overflow_text()
     if report.skipped == "trigger":

@@ -97,7 +97,7 @@ class Format(ABC):
                 raise ValueError(f"names must be of rules of {self.name!r} ({', '.join(sorted(known))}), got {name!r}")
         return attrs.evolve(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
 
-    # -- writing, for repairs and for dropped reasoning ----------------------------------------
+    # -- writing, for repairs, replacements and dropped reasoning --------------------------------
 
     def without(self, raw: Any, parts: Collection[int]) -> Any | None:
         """A copy of a message without these parts, by their number in :attr:`Message.parts`; None if nothing is left.
@@ -106,8 +106,17 @@ class Format(ABC):
         """
         return None
 
-    def saying(self, raw: Any, text: str) -> Any | None:
-        """A message of the assistant in place of this one that says just that; None where it can't be written."""
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """A copy of a message whose parts of these numbers have other texts; None where it can't be written.
+
+        A text becomes that text. A result has that text as its whole content, without the media in it. The
+        arguments of a call become what the text holds, which is the JSON of an object, as a string or as an
+        object, as the format has them. All else of the message stays. Reading the copy gives the texts back.
+        """
+        return None
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
+        """A message of this role, in the form that this one has, that says just that; None where there is none."""
         return None
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:

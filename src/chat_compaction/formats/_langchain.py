@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -11,7 +11,8 @@ from .._messages import Media, Part, PartKind
 from ._base import MAPPINGS, Place, changed, get, identity, is_list, is_object, items, kind_of, string
 from ._media import media
 from ._opaque import json_text, opaque
-from ._parts import merged
+from ._parts import compaction, merged
+from ._writing import arguments_like, json_object, own_list
 
 _MEDIA = {"image_url": "image", "input_audio": "audio", "document": "document", "file": "document", "media": ""}
 _MEDIA |= {kind: kind for kind in ("image", "audio", "video")}
@@ -70,6 +71,8 @@ def _part(block: Any, here: Place, signs: bool) -> Part:
         call_id = get(block, "tool_call_id") or get(block, "tool_use_id")
         text = opaque({key: get(block, key) for key in ("content", "output") if get(block, key) is not None})
         return merged(PartKind.TOOL_RESULT, [text], call_id=call_id if isinstance(call_id, str) else None)
+    if kind == "compaction":
+        return compaction(block)
     if kind not in _MEDIA:
         return opaque(block)
     data = next((get(block, key) for key in ("source", kind, "image_url", "file") if is_object(get(block, key))), block)
@@ -135,6 +138,78 @@ def call_id_of(block: Any) -> str | None:
 def named(block: Any, call_id: str) -> Any:
     """The block with another id."""
     return changed(block, **{"call_id" if get(block, "call_id") else "id": call_id})
+
+
+def said_instead(kind: str, body: Any, texts: Mapping[int, str]) -> dict[str, Any] | None:
+    """The fields of a message that says something else; None where that can't be written."""
+    places = located(kind, body, (0,))
+    fields: dict[str, Any] = {}
+    asked: dict[str, str] = {}
+    for part, text in texts.items():
+        found, field, number = places[part]
+        if found.kind is PartKind.TOOL_CALL and found.call_id is not None:
+            asked[found.call_id] = text
+        if field.startswith("additional_kwargs"):
+            continue
+        given = get(body, field)
+        written = _instead(given if isinstance(given, str) else given[number], text)
+        if written is None:
+            return None
+        if isinstance(given, str):
+            fields[field] = written
+        else:
+            own_list(fields, body, field)[number] = written
+    if any(json_object(text) is None for text in asked.values()):
+        return None
+    return fields | _asked_elsewhere({**{key: get(body, key) for key in _ALSO}, **fields}, asked) if asked else fields
+
+
+def _instead(given: Any, text: str) -> Any | None:
+    """A text, a block or a call with another text."""
+    if isinstance(given, str):
+        return text
+    kind = kind_of(given)
+    if kind in ("text", "refusal", "output_text"):
+        return changed(given, **{"refusal" if kind == "refusal" else "text": text})
+    if kind in _SERVER_CALLS:
+        return None
+    key = next((key for key in ("args", "input", "arguments") if get(given, key) is not None), "args")
+    arguments = arguments_like(get(given, key), text)
+    return None if arguments is None else changed(given, **{key: arguments})
+
+
+_ALSO = ("content", "additional_kwargs", "tool_call_chunks")
+"""Where a call stands beside the list of calls."""
+
+
+def _asked_elsewhere(fields: dict[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that tell of a call once more, with what it asks for now."""
+    content, extra, chunks = (fields[key] for key in _ALSO)
+    found: dict[str, Any] = {}
+    if is_list(content):
+        found["content"] = [_asking(block, asked, *_CALL_BLOCKS) for block in content]
+    if is_list(get(extra, "tool_calls")):
+        calls = [_asking(call, asked) for call in get(extra, "tool_calls")]
+        found["additional_kwargs"] = changed(extra, tool_calls=calls)
+    if is_list(chunks) and chunks:
+        found["tool_call_chunks"] = [_asking(chunk, asked) for chunk in chunks]
+    return found
+
+
+def _asking(call: Any, asked: Mapping[str, str], *kinds: str) -> Any:
+    """The call with what it asks for now, if it is one of these: in a block, in a chunk, or as OpenAI has it."""
+    text = asked.get(call_id_of(call) or "")
+    if text is None or (kinds and kind_of(call) not in kinds):
+        return call
+    inner = get(call, "function")
+    if is_object(inner):
+        return changed(call, function=_asking_for(inner, text))
+    return _asking_for(call, text)
+
+
+def _asking_for(call: Any, text: str) -> Any:
+    keys = ("args", "input", "arguments", "partial_json")
+    return changed(call, **{key: arguments_like(given, text) for key in keys if (given := get(call, key)) is not None})
 
 
 def _extra_reasoning(body: Any) -> Iterator[Located]:

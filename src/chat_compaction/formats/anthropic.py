@@ -28,6 +28,7 @@ from .._messages import (
     Media,
     Message,
     Part,
+    Role,
 )
 from ..counters import AnthropicMediaCosts, MediaCosts
 from ._base import (
@@ -49,7 +50,8 @@ from ._base import (
 )
 from ._media import media
 from ._opaque import json_text, opaque
-from ._parts import merged
+from ._parts import compaction, merged
+from ._writing import content_like, json_object, read_back, replaced
 from .rules import EmptyContent, FirstUser, NotAdjacent, RepeatedId, ResultsFirst, Rule, SystemPlace
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
@@ -57,11 +59,6 @@ _MEDIA = frozenset({"image", "document"})
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _OWN_BLOCKS = _CALLS | {"redacted_thinking", "search_result", "container_upload", "compaction"}
 _OWN_BLOCKS |= {"tool_addition", "tool_removal", "fallback"}
-
-
-def _is_compaction(content: Sequence[Any]) -> bool:
-    """Whether a message holds what the provider made of older messages, and nothing else."""
-    return all(kind_of(block) == "compaction" for block in content)
 
 
 def _is_result(kind: str) -> bool:
@@ -120,8 +117,6 @@ class AnthropicFormat(Format):
         parts = [self._part(part_kind(block, at, self.name), block, at) for block, at in blocks]
         if not parts and role is SYSTEM and get(raw, "output_config"):
             parts = [Part(OPAQUE)]  # It sets the effort from here on, and says nothing.
-        elif parts and parts[0].kind is OPAQUE and _is_compaction(content):
-            role = SYSTEM  # It stands for all that was ahead of it, so it never leaves.
         return Message(role, tuple(parts))
 
     # -- writing -------------------------------------------------------------------------------
@@ -132,9 +127,18 @@ class AnthropicFormat(Format):
             return cut_list(raw, "content", parts)
         return None if parts else changed(raw)
 
-    def saying(self, raw: Any, text: str) -> Any | None:
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; what Anthropic's own tools were asked and found stays."""
+        content = get(raw, "content")
+        if isinstance(content, str):
+            return changed(raw, content=texts.get(0, content))
+        written = {number: _saying_instead(content[number], text) for number, text in texts.items()}
+        return None if None in written.values() else changed(raw, content=replaced(content or (), written))
+
+    def saying(self, raw: Any, text: str, role: Role = ASSISTANT) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
-        return {"role": "assistant", "content": text}
+        return {"role": role.value, "content": text} if role in _ROLES.values() else None
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the ids of Anthropic's own tools can't be chosen."""
@@ -176,6 +180,8 @@ class AnthropicFormat(Format):
             return merged(TOOL_RESULT, self._result_parts(content, here), call_id=call_id)
         if kind == "thinking":
             return self._thinking(block, here)
+        if kind == "compaction":
+            return compaction(block)
         if kind == "redacted_thinking":
             return Part(REASONING, media=(Media("encrypted_reasoning"),), signed=True)
         return self._media_or_opaque(kind, block, here)
@@ -222,6 +228,21 @@ class AnthropicFormat(Format):
         else:
             parts.append(Part(MEDIA, media=(media("document", source),)))
         return merged(MEDIA, parts)
+
+
+def _saying_instead(block: Any, text: str) -> Any | None:
+    """The block with another text; None for those that only the provider writes, and for a result that loads tools."""
+    kind, content = kind_of(block), get(block, "content")
+    if kind == "text":
+        return changed(block, text=text)
+    if kind in ("tool_use", "mcp_tool_use"):
+        arguments = json_object(text)
+        return None if arguments is None else changed(block, input=arguments)
+    if kind not in ("tool_result", "mcp_tool_result"):
+        return None
+    if is_list(content) and any(kind_of(inner) == "tool_reference" for inner in content):
+        return None
+    return changed(block, content=content_like(content, text))
 
 
 def _blocks(content: Any) -> list[Any]:

@@ -37,6 +37,7 @@ from ._base import (
 from ._media import media
 from ._opaque import json_text, opaque
 from ._parts import merged
+from ._writing import json_object, read_back, replaced
 from .rules import Alternation, EmptyContent, FirstUser, NotAdjacent, RepeatedId, ResultsFirst, Rule, SystemPlace
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
@@ -103,9 +104,19 @@ class BedrockConverseFormat(Format):
             del kept[0]
         return changed(raw, content=kept) if kept else None
 
-    def saying(self, raw: Any, text: str) -> Any | None:
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; what a provider's own tools were asked and found stays."""
+        content = get(raw, "content")
+        if isinstance(content, str):
+            return changed(raw, content=texts.get(0, content))
+        numbers = _part_numbers(content or ())
+        written = {numbers[part]: _saying_instead(content[numbers[part]], text) for part, text in texts.items()}
+        return None if None in written.values() else changed(raw, content=replaced(content or (), written))
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
-        return {"role": "assistant", "content": [{"text": text}]}
+        return {"role": role.value, "content": [{"text": text}]} if role in _ROLES.values() else None
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the ids of a provider's own tools can't be chosen."""
@@ -194,6 +205,25 @@ def _blocks(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"text": content}] if content else []
     return list(content or ())
+
+
+def _saying_instead(block: Any, text: str) -> Any | None:
+    """The block with another text; None for those that only a provider writes."""
+    key = _member(block)
+    body = get(block, key)
+    if key == "text":
+        return changed(block, text=text)
+    if key == "guardContent":
+        return changed(block, guardContent=changed(body, text=changed(get(body, "text"), text=text)))
+    if key == "citationsContent":
+        return changed(block, citationsContent=changed(body, content=[{"text": text}]))
+    if key not in ("toolUse", "toolResult") or get(body, "type") is not None:
+        return None
+    if key == "toolUse":
+        arguments = json_object(text)
+        return None if arguments is None else changed(block, toolUse=changed(body, input=arguments))
+    # A text that is empty would be refused.
+    return changed(block, toolResult=changed(body, content=[{"text": text}] if text else []))
 
 
 def _object(body: Any, here: Place) -> Any:

@@ -13,7 +13,7 @@ token counting page shows for a prompt (11 for a text of 10).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -41,6 +41,7 @@ from ._base import (
 )
 from ._media import media
 from ._opaque import json_text, opaque
+from ._writing import json_object, read_back, replaced
 from .rules import CallAfterUser, EmptyContent, FirstUser, NotAdjacent, Rule
 
 _ROLES = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.TOOL}
@@ -93,6 +94,25 @@ class GeminiFormat(Format):
         """See :class:`~chat_compaction.formats.Format`."""
         return cut_list(raw, "parts", parts)
 
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; a part with a signature stays as it is.
+
+        So does what Google's own tools were asked and found. A result stays under the key that it has, or is the
+        ``output``.
+        """
+        parts = get(raw, "parts") or ()
+        written = {number: _saying_instead(parts[number], text) for number, text in texts.items()}
+        return None if None in written.values() else changed(raw, parts=replaced(parts, written))
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; an object of Google's beside objects of Google's."""
+        name = {Role.ASSISTANT: "model", Role.USER: "user"}.get(role)
+        content = {"role": name, "parts": [{"text": text}]}
+        if name is None:
+            return None
+        return content if isinstance(raw, MAPPINGS) else type(raw).model_validate(content)
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the ids of Google's own tools can't be chosen."""
         parts = list(get(raw, "parts"))
@@ -125,7 +145,7 @@ class GeminiFormat(Format):
         if kind in _RESULTS:
             inner = [self._part(item, place) for item, place in items(get(body, "parts"), at, "parts")]
             shown_too = tuple([one for item in inner for one in item.media])
-            text = json_text(get(body, "response"))
+            text = response_text(get(body, "response"))
             return Part(PartKind.TOOL_RESULT, text, _tool(body, at), _id(body, at), shown_too)
         if kind in _DATA:
             # By MIME type; a link to YouTube goes without one.
@@ -151,6 +171,45 @@ def _owns(part: Any) -> bool:
         return True
     # Other formats with ``parts`` give each a ``type``, or are objects.
     return isinstance(part, MAPPINGS) and not kind_of(part) and bool(_kind(part) or "text" in part)
+
+
+def response_text(response: Any) -> str:
+    """What a function answers: the API has an object there, which often holds one text and nothing else."""
+    key = response_key(response)
+    return json_text(response if key is None else response[key])
+
+
+def response_key(response: Any) -> str | None:
+    """The one key of a response that is just a text."""
+    if not isinstance(response, MAPPINGS) or len(response) != 1:
+        return None
+    [(key, value)] = response.items()
+    return key if isinstance(key, str) and isinstance(value, str) else None
+
+
+def _saying_instead(part: Any, text: str) -> Any | None:
+    """The part with another text; None for those that only Google writes."""
+    if _field(part, "thoughtSignature"):
+        return None
+    kind = _kind(part)
+    if not kind:
+        return changed(part, text=text)
+    name = kind if get(part, kind) is not None else _SNAKE[kind]
+    body = get(part, name)
+    if kind == "functionCall":
+        arguments = json_object(text)
+        return None if arguments is None else changed(part, **{name: changed(body, args=arguments)})
+    if kind == "functionResponse":
+        return changed(part, **{name: answered(body, text)})
+    return None
+
+
+def answered(body: Any, text: str) -> Any:
+    """A function's response that is just this text."""
+    response = {response_key(get(body, "response")) or "output": text}
+    if isinstance(body, MAPPINGS):
+        return {key: value for key, value in {**body, "response": response}.items() if key != "parts"}
+    return changed(body, response=response, **({"parts": None} if get(body, "parts") else {}))
 
 
 def _field(raw: Any, name: str) -> Any:

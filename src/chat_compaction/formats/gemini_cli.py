@@ -11,7 +11,7 @@ What is sent are contents of the Gemini API, whose frame Google does not publish
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -23,6 +23,8 @@ from ._base import Format, Place, changed, get, is_object, items, string, wrong
 from ._media import media
 from ._opaque import json_text, opaque
 from ._parts import merged
+from ._writing import json_object, own_list, read_back
+from .gemini import answered, response_key
 
 _TYPES = ("user", "gemini", "info", "error", "warning")
 _UNSENT = Message(Role.ASSISTANT)
@@ -118,6 +120,32 @@ class GeminiCLIFormat(Format):
         kept = changed(raw, **fields)
         return kept if self._located(kept, (0,)) else None
 
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; what is shown of a result to the eye stays."""
+        located = self._located(raw, (0,))
+        fields: dict[str, Any] = {}
+        for part, text in texts.items():
+            found, key, number = located[part]
+            listed = isinstance(get(raw, key), list | tuple)
+            one = own_list(fields, raw, key)[number] if listed else get(raw, key)
+            written = _saying_instead(one, key, found.kind, text)
+            if written is None:
+                return None
+            if listed:
+                fields[key][number] = written
+            else:
+                fields[key] = written
+        return changed(raw, **fields)
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; what a user's text begins with may make it a command."""
+        kind = {Role.ASSISTANT: "gemini", Role.USER: "user"}.get(role)
+        if kind is None or (kind == "user" and text.lstrip().startswith(_SEEN_ONLY)):
+            return None
+        own = {key: value for key in ("id", "timestamp") if (value := get(raw, key)) is not None}
+        return {**own, "type": kind, "content": text}
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; a call and its result share the id."""
         _, field, number = self._located(raw, (0,))[part]
@@ -177,11 +205,39 @@ def _result(result: Any) -> list[Part]:
     for piece in pieces:
         response = get(piece, "functionResponse") if is_object(piece) else None
         if is_object(response):
-            parts.append(opaque(get(response, "response")))
+            said = get(response, "response")
+            key = response_key(said)
+            parts.append(opaque(said if key is None else said[key]))
             parts += [_part(nested) for nested in get(response, "parts") or () if is_object(nested)]
         else:
             parts.append(_part(piece) if is_object(piece) else opaque(piece))
     return parts
+
+
+def _saying_instead(given: Any, key: str, kind: PartKind, text: str) -> Any | None:
+    """A piece of the content, a call or a result with another text."""
+    if isinstance(given, str):
+        return text
+    if key == "content" and kind is PartKind.TEXT:
+        return changed(given, text=text)
+    if kind is PartKind.TOOL_RESULT:
+        return changed(given, result=_answer(get(given, "result"), get(given, "id"), get(given, "name"), text))
+    arguments = json_object(text)
+    if arguments is None:
+        return None
+    if key == "toolCalls":
+        return changed(given, args=arguments)
+    return changed(given, functionCall=changed(get(given, "functionCall"), args=arguments))
+
+
+def _answer(result: Any, call_id: Any, name: Any, text: str) -> Any:
+    """A result that is just this text: one response, as Gemini CLI sends it, or a string where it was one."""
+    if isinstance(result, str):
+        return text
+    pieces = result if isinstance(result, list) else [result]
+    responses = (get(piece, "functionResponse") for piece in pieces if is_object(piece))
+    body = next(filter(is_object, responses), {"id": call_id, "name": name})
+    return [{"functionResponse": answered(body, text)}]
 
 
 def _renamed(piece: Any, call_id: str) -> Any:

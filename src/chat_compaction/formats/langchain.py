@@ -12,7 +12,8 @@ Which provider the messages go to is the model's business; 4 tokens a message ar
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -20,8 +21,9 @@ import attrs
 from .._messages import Message, PartKind, Role
 from .._text import shown
 from ._base import MAPPINGS, PAIRS, Format, changed, get, identity, is_list, is_object, module_of, string, wrong
-from ._langchain import CALL_LISTS, blocks_of, call_id_of, extra_without, located, named
+from ._langchain import CALL_LISTS, blocks_of, call_id_of, extra_without, located, named, said_instead
 from ._parts import merged
+from ._writing import content_like, read_back
 from .rules import NotAdjacent, Rule
 
 _KINDS = {
@@ -32,6 +34,11 @@ _KINDS = {
     "developer": Role.SYSTEM,
     "function": Role.TOOL,
     "remove": Role.ASSISTANT,
+}
+_SPEAKERS = {
+    Role.USER: ("human", "HumanMessage"),
+    Role.ASSISTANT: ("ai", "AIMessage"),
+    Role.SYSTEM: ("system", "SystemMessage"),
 }
 _ALIASES = {"user": "human", "assistant": "ai"}
 
@@ -103,9 +110,28 @@ class LangChainFormat(Format):
         kept = _rewritten(raw, **fields)
         return kept if located(kind, _body(kept), (0,)) else None
 
-    def saying(self, raw: Any, text: str) -> Any | None:
-        """See :class:`~chat_compaction.formats.Format`; a dict, which LangChain takes among its own messages."""
-        return {"type": "ai", "content": text}
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; a call changes everywhere it stands, its artifact stays."""
+        body = _body(raw)
+        kind = _kind(raw, body)
+        if kind in ("tool", "function"):
+            return _rewritten(raw, content=content_like(get(body, "content"), texts[0]))
+        fields = said_instead(kind, body, texts)
+        return None if fields is None else _rewritten(raw, **fields)
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        kind, name = _SPEAKERS.get(role, ("", ""))
+        body = {"type": kind, "content": text}
+        if not kind:
+            return None
+        if not isinstance(raw, MAPPINGS):  # Whoever has an object of LangChain's has its classes, too.
+            return getattr(sys.modules["langchain_core.messages"], name)(content=text)
+        if raw.get("type") == "constructor":
+            path = ["langchain", "schema", "messages", name]
+            return {"lc": 1, "type": "constructor", "id": path, "kwargs": body}
+        return {"type": kind, "data": body} if _body(raw) is not raw else body
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""

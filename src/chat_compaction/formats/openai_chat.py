@@ -16,7 +16,7 @@ The overhead of 4 tokens a message is 3 for the frame and 1 for the role, from O
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -45,6 +45,7 @@ from ._base import (
 from ._media import media
 from ._opaque import json_text, opaque
 from ._parts import merged
+from ._writing import arguments_like, content_like, own_list, read_back
 from .rules import NotAdjacent, Rule
 
 _ROLES = {
@@ -214,9 +215,28 @@ class OpenAIChatFormat(Format):
             fields |= {key: None for key in (*_THOUGHT_LISTS, *_THOUGHT_TEXTS) if key not in fields}
         return _rewritten(raw, fields)
 
-    def saying(self, raw: Any, text: str) -> Any | None:
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; what a custom tool takes may be any text."""
+        role = get(raw, "role")
+        if role in _OWN_ROLES:
+            return _answering(raw, texts[0])
+        pieces = self._pieces(raw, role, (0,))
+        fields: dict[str, Any] = {}
+        for number, text in texts.items():
+            _, key, place = pieces[number]
+            written = _saying_instead(key, get(raw, key) if place is None else get(raw, key)[place], text)
+            if written is None:
+                return None
+            if place is None:
+                fields[key] = written
+            else:
+                own_list(fields, raw, key)[place] = written
+        return changed(raw, **fields)
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
-        return {"role": "assistant", "content": text}
+        return None if role is TOOL else {"role": role.value, "content": text}
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; the id of a deprecated call is the name of its function."""
@@ -306,6 +326,28 @@ def _rewritten(raw: Any, fields: dict[str, Any]) -> Any:
         getattr(twin, "model_fields_set", set()).discard(key)
         (getattr(twin, "model_extra", None) or {}).pop(key, None)
     return twin
+
+
+def _answering(raw: Any, text: str) -> Any:
+    """A copy of a result that is just this text."""
+    beside = {key: None for key in ("images", "refusal", "audio") if _given(raw, key) is not None}
+    return _rewritten(raw, {"content": content_like(get(raw, "content"), text), **beside})
+
+
+def _saying_instead(key: str, value: Any, text: str) -> Any | None:
+    """What stands in a field, or in one place of it, with another text."""
+    if isinstance(value, str):
+        return text
+    if key == "content":
+        return changed(value, **{kind_of(value): text})
+    if key == "tool_calls" and get(value, "custom") is not None:
+        return changed(value, custom=changed(get(value, "custom"), input=text))
+    body = value if key == "function_call" else get(value, "function")
+    arguments = arguments_like(get(body, "arguments"), text)
+    if arguments is None:
+        return None
+    written = changed(body, arguments=arguments)
+    return written if key == "function_call" else changed(value, function=written)
 
 
 def _joined_content(first: Any, second: Any) -> Any:

@@ -15,7 +15,7 @@ OpenAI does not publish the frame of an item; 4 tokens are our estimate, taken f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -55,7 +55,8 @@ from ._base import (
 )
 from ._media import media
 from ._opaque import json_text, opaque
-from ._parts import merged
+from ._parts import compaction, merged
+from ._writing import json_object, read_back, replaced
 from .rules import ReasoningAlone, Rule
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
@@ -118,7 +119,10 @@ _SETTINGS: dict[str, _Fields] = {
 }
 """Items that say what the model may do, and how."""
 
-_FIXED = frozenset({"compaction", "compaction_trigger", "additional_tools", "configuration_update"})
+_COMPACTIONS = frozenset({"compaction", "compaction_summary"})
+"""What the server made of all before it; ``compaction_summary`` is Codex's other name for it."""
+
+_FIXED = _COMPACTIONS | {"compaction_trigger", "additional_tools", "configuration_update"}
 """What has to stay where it is: it stands for all before it, or sets up all behind it."""
 
 _OTHERS = frozenset({"message", "agent_message", "reasoning", "item_reference"})
@@ -137,6 +141,18 @@ _IDS: dict[str, _Fields] = {
     "local_shell_call_output": ("call_id", "id"),  # The package's type has ``id``, the server wants ``call_id``.
 }
 """Which field ties a call and its result, where it is another one than usual."""
+
+
+_WRITTEN: dict[str, _Fields] = {
+    "function_call": ("arguments",),
+    "custom_tool_call": ("input",),
+    "mcp_call": ("arguments", "output"),
+    "function_call_output": ("output",),
+    "custom_tool_call_output": ("output",),
+    "local_shell_call_output": ("output",),
+    "apply_patch_call_output": ("output",),
+}
+"""The fields that hold any text, by the numbers of the parts; those of other items have a form."""
 
 
 @attrs.frozen(repr=False)
@@ -192,9 +208,36 @@ class OpenAIResponsesFormat(Format):
         """See :class:`~chat_compaction.formats.Format`; any item but a message leaves whole."""
         return cut_list(raw, "content", parts) if is_list(get(raw, "content")) and kind_of(raw) != "reasoning" else None
 
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; what is neither a message nor a text stays as it is.
+
+        What a custom tool takes may be any text.
+        """
+        kind, content = _item_kind(raw, (0,)), get(raw, "content")
+        if kind not in ("message", "agent_message"):
+            return _saying_instead(kind, raw, texts)
+        if isinstance(content, str):
+            return changed(raw, content=texts.get(0, content))
+        blocks = {n: changed(content[n], **{_TEXTS[kind_of(content[n])]: text}) for n, text in texts.items()}
+        return changed(raw, content=replaced(content or (), blocks))
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`."""
+        return {"type": "message", "role": role.value, "content": text} if role is not Role.TOOL else None
+
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; ids that the server gave stay as they are."""
         return None if _IDS.get(kind_of(raw), ("call_id",))[0] != "call_id" else changed(raw, call_id=call_id)
+
+
+def _saying_instead(kind: str, raw: Any, texts: Mapping[int, str]) -> Any | None:
+    """The item with other texts in the fields that hold one."""
+    if kind not in _WRITTEN:
+        return None
+    fields = {_WRITTEN[kind][number]: text for number, text in texts.items()}
+    broken = "arguments" in fields and json_object(fields["arguments"]) is None
+    return None if broken else changed(raw, **fields)
 
 
 def _item_kind(raw: Any, here: Place) -> str:
@@ -263,6 +306,8 @@ def _reasoning(raw: Any, here: Place) -> Part:
 
 def _unknown(kind: str, raw: Any, here: Place) -> Part:
     """An item of unknown type; with a ``call_id`` it is a call or a result, which would be refused alone."""
+    if kind in _COMPACTIONS:
+        return compaction(raw)
     part = opaque(raw)
     call_id = get(raw, "call_id")
     if not isinstance(call_id, str) or not call_id or kind in _FIXED:

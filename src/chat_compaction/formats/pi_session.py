@@ -10,7 +10,7 @@ Which provider the messages go to is a setting of pi's; 4 tokens a message are o
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -20,6 +20,7 @@ from ._base import Format, Place, changed, cut_list, get, identity, is_list, ite
 from ._media import media
 from ._opaque import json_text, opaque
 from ._parts import merged
+from ._writing import json_object, read_back, replaced
 
 _ROLES = {
     "user": Role.USER,
@@ -102,9 +103,30 @@ class PiSessionFormat(Format):
             return None
         return cut_list(raw, "content", parts)
 
-    def saying(self, raw: Any, text: str) -> Any | None:
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; of a command that the user ran, the output."""
+        role, content = get(raw, "role"), get(raw, "content")
+        if role in _FLAT_FIELDS:
+            first = get(raw, "command") if role == "bashExecution" else ""
+            said = texts[0].removeprefix(f"{first}\n") if first else texts[0]
+            return changed(raw, **{_FLAT_FIELDS[role][-1]: said})
+        if role == "toolResult":
+            return changed(raw, content=[{"type": "text", "text": texts[0]}])
+        if isinstance(content, str):
+            return changed(raw, content=texts[0])
+        written = {number: _saying_instead(content[number], text) for number, text in texts.items()}
+        return None if None in written.values() else changed(raw, content=replaced(content, written))
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
-        return changed(raw, content=[{"type": "text", "text": text}])
+        content = [{"type": "text", "text": text}]
+        if role is Role.ASSISTANT and get(raw, "role") == "assistant":
+            return changed(raw, content=content, **({"stopReason": "stop"} if get(raw, "stopReason") else {}))
+        if role not in (Role.ASSISTANT, Role.USER):
+            return None
+        time = get(raw, "timestamp")
+        return {"role": role.value, "content": content, **({} if time is None else {"timestamp": time})}
 
     def renamed(self, raw: Any, part: int, call_id: str) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`."""
@@ -119,6 +141,13 @@ class PiSessionFormat(Format):
         if get(first, "role") != "user" or get(second, "role") != "user":
             return None
         return changed(first, content=[*_blocks(first), *_blocks(second)])
+
+
+def _saying_instead(block: Any, text: str) -> Any | None:
+    if kind_of(block) == "text":
+        return changed(block, text=text)
+    arguments = json_object(text)
+    return None if arguments is None else changed(block, arguments=arguments)
 
 
 def _blocks(raw: Any) -> list[Any]:

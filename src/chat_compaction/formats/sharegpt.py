@@ -10,6 +10,7 @@ estimate for its frame.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -17,6 +18,7 @@ import attrs
 from .._messages import Message, Part, PartKind, Role
 from .._text import shown
 from ._base import MAPPINGS, PAIRS, Format, changed, get, string, wrong
+from ._writing import read_back
 from .rules import Alternation, FirstUser, Rule
 
 _ROLES = {
@@ -35,6 +37,8 @@ _ROLES = {
     "function_response": Role.TOOL,
     "tool_response": Role.TOOL,
 }
+_USUAL = {Role.USER: "human", Role.ASSISTANT: "gpt", Role.SYSTEM: "system"}
+_OPENAI = {Role.USER: "user", Role.ASSISTANT: "assistant"}
 _CALL_TAG = "<tool_call>"
 
 
@@ -67,6 +71,21 @@ class ShareGPTFormat(Format):
             kind = PartKind.TOOL_CALL
         # A result without text is a result all the same.
         return Message(role, (Part(kind, text),) if text or kind is not PartKind.TEXT else ())
+
+    @read_back
+    def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; a call holds the tool's name, too, and stays as it is."""
+        if self.read(raw, 0).calls:
+            return None
+        return changed(raw, **{_keys(raw)[1]: texts[0]})
+
+    def saying(self, raw: Any, text: str, role: Role = Role.ASSISTANT) -> Any | None:
+        """See :class:`~chat_compaction.formats.Format`; a text that would be taken for a call can't be said."""
+        speaker, content = _keys(raw)
+        names = _OPENAI if get(raw, speaker) in _OPENAI.values() else _USUAL
+        if role not in names or (role is Role.ASSISTANT and _CALL_TAG in text):
+            return None
+        return {speaker: names[role], content: text}
 
     def joined(self, first: Any, second: Any) -> Any | None:
         """One message with both texts, where one speaker says both; calls and results are never joined."""

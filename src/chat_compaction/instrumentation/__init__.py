@@ -57,6 +57,11 @@ def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
         try:
             hook(report)
         except Exception:
-            import logging
+            log_failure(hook)
 
-            logging.getLogger("chat_compaction").exception("the hook %r failed", hook)
+
+def log_failure(hook: object) -> None:
+    """Log the exception that a hook raised."""
+    import logging
+
+    logging.getLogger("chat_compaction").exception("the hook %r failed", hook)

@@ -12,12 +12,13 @@ from ._blocks import anthropic, bedrock_converse, gemini, pi_session
 from ._drawing import Habits, hostile_lines, named, valid_lines
 from ._lines import Line
 from ._openai import mistral, openai_chat, openai_responses
+from ._picture import picture
 from ._records import gemini_cli, langchain, sharegpt
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["RecordingCounter", "characters_counter", "histories"]
+__all__ = ["RecordingCounter", "characters_counter", "histories", "picture"]
 
 
 def characters_counter() -> FunctionCounter:

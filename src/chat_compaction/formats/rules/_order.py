@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from ..._messages import ASSISTANT, OPAQUE, SYSTEM, TOOL, TOOL_RESULT, USER, Message, Seam
+from ..._messages import ASSISTANT, COMPACTION, OPAQUE, SYSTEM, TOOL, TOOL_RESULT, USER, Message, Seam
 from ._rule import Rule, asked_where
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class FirstUser(Rule):
-    """The first message that is not a system message is a user's.
+    """The first message that is not a system message is a user's, or holds what the provider made of what was ahead.
 
     It costs one message: the user message that opened the oldest kept turn stays. Repair: what stands
     ahead of the first words of the user leaves.
@@ -27,7 +27,7 @@ class FirstUser(Rule):
     @asked_where(lambda before, after, at_head: at_head and after not in (USER, SYSTEM))
     def check_seam(self, seam: Seam) -> str | None:
         """See :class:`Rule`."""
-        if not seam.at_head or seam.after.role in (USER, SYSTEM):
+        if not seam.at_head or seam.after.role in (USER, SYSTEM) or seam.after.kinds & COMPACTION.bit:
             return None
         return "the first message after system messages must be a user's"
 

@@ -1,0 +1,176 @@
+"""Putting other messages in the place of the caller's, so that no rule of the format is broken by it (rules S1, K7)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ._conversation import Conversation
+from ._groups import Bundle, GroupKind
+from ._ledger import Ledger
+from ._marks import mark
+from ._messages import ASSISTANT, USER, Role, SummaryMark
+from ._rewriting import Rewriting, Written
+
+_FILLERS = {USER: "(The conversation goes on from here.)", ASSISTANT: "(Understood.)"}
+"""What is said beside a summary where the two sides must alternate."""
+
+
+def rewrite(conversation: Conversation, bundle: Bundle, messages: Mapping[int, Any | None], reason: str) -> bool:
+    """See :meth:`MessageIndex.rewrite`."""
+    ledger = conversation.ledger
+    unknown = set(messages).difference(bundle.positions)
+    if unknown or not messages:
+        raise ValueError(f"messages must be by positions of the group, {bundle.positions}, got {sorted(messages)}")
+    written = {position: _read(conversation, position, raw) for position, raw in messages.items()}
+    kept = [position for position in bundle.shown if written.get(position, bundle) is not None]
+    if not kept:
+        raise ValueError("messages must leave the group one message at least; exclude a group that leaves whole")
+    with _Trial(ledger, [bundle]) as trial:
+        known = bundle.rewritten
+        together = (bundle,) if known is None or known.kind is not GroupKind.SUMMARY else known.rewriting.bundles
+        ledger.rewrite(bundle, written, Rewriting(reason, together), _kind(ledger, bundle, written))
+        return trial.judge([position for position, message in written.items() if message is not None])
+
+
+def _read(conversation: Conversation, position: int, raw: Any | None) -> Written | None:
+    if raw is None:
+        return None
+    (view,) = conversation.reader.views([raw], position)
+    return Written(raw, view)
+
+
+def _kind(ledger: Ledger, bundle: Bundle, written: Mapping[int, Written | None]) -> GroupKind:
+    """The kind of a group as it will stand: one that calls no tool any more is no tool group."""
+    if bundle.kind is not GroupKind.TOOL_CALL:
+        return bundle.kind
+    shown = [position for position in bundle.shown if position not in written]
+    views = [ledger.views[position] for position in shown]
+    views += [message.view for message in written.values() if message is not None]
+    return GroupKind.TOOL_CALL if any(view.calls for view in views) else GroupKind.ASSISTANT
+
+
+# -- summaries -----------------------------------------------------------------------------------
+
+
+def summarize(conversation: Conversation, bundles: Sequence[Bundle], text: str, reason: str) -> bool:
+    """See :meth:`MessageIndex.summarize`."""
+    ledger = conversation.ledger
+    together = _with_replaced(bundles)
+    shown = sorted(position for bundle in bundles for position in bundle.shown)
+    marked = mark(text, conversation.settings.summary_key)
+    for place in dict.fromkeys((_place_of(ledger, shown), 0)):
+        for roles in _roles(ledger, shown[place]):
+            messages = _messages(conversation, shown[place:], marked, roles)
+            if messages is None:
+                continue
+            with _Trial(ledger, together) as trial:
+                _put(ledger, together, messages, Rewriting(reason, together))
+                back = any(bundle.included for bundle in together if bundle.excluded is not None)
+                if not back and trial.judge(list(messages)):
+                    return True
+                trial.undo()
+    return False
+
+
+def _with_replaced(bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
+    """The groups, and those that summaries among them stand for already."""
+    found: dict[Bundle, None] = {}
+    for bundle in bundles:
+        found[bundle] = None
+        if bundle.kind is GroupKind.SUMMARY and bundle.rewritten is not None:
+            found.update(dict.fromkeys(bundle.rewritten.rewriting.bundles))
+    return tuple(sorted(found, key=lambda bundle: bundle.first))
+
+
+def _place_of(ledger: Ledger, shown: Sequence[int]) -> int:
+    """Where among these positions a summary is to stand: first, but behind the user's words that stay among them.
+
+    What it tells of was done for them, or they were said before it.
+    """
+    for user in ledger.last_users():
+        if shown[0] < user.newest < shown[-1]:
+            return bisect_left(shown, user.newest)
+    return 0
+
+
+def _roles(ledger: Ledger, position: int) -> Iterator[tuple[Role, ...]]:
+    """Who may say a summary there, the likeliest first: the two sides take turns, and the user begins."""
+    of, views = ledger.grouping.of, ledger.views
+    ahead = (place for place in range(position - 1, -1, -1) if of[place].included and place not in of[place].absent)
+    before = next((views[place].role for place in ahead), None)
+    first, second = (ASSISTANT, USER) if before not in (None, Role.SYSTEM, ASSISTANT) else (USER, ASSISTANT)
+    yield from ((first,), (second,), (first, second), (second, first))
+
+
+def _messages(
+    conversation: Conversation, positions: Sequence[int], text: str, roles: Sequence[Role]
+) -> dict[int, Written] | None:
+    """The summary, and what is said beside it, by position; None where they can't be written, or have no room."""
+    if len(positions) < len(roles):
+        return None
+    written: dict[int, Written] = {}
+    for position, role, said in zip(positions, roles, (text, _FILLERS[roles[-1]]), strict=False):
+        raw = conversation.reader.format.saying(conversation.raw[position], said, role)
+        message = None if raw is None else _read(conversation, position, raw)
+        if message is None or message.view.role is not role:
+            return None
+        view = attrs.evolve(message.view, summary=SummaryMark.KNOWN)
+        written[position] = Written(message.raw, view)
+    return written
+
+
+def _put(ledger: Ledger, bundles: Sequence[Bundle], messages: Mapping[int, Written], rewriting: Rewriting) -> None:
+    """Let the messages stand for the groups: those that hold one show nothing else, the others are out."""
+    others = []
+    for bundle in bundles:
+        here = {position: messages.get(position) for position in bundle.positions}
+        if any(here.values()):
+            ledger.rewrite(bundle, here, rewriting, GroupKind.SUMMARY)
+            ledger.set_excluded((bundle,), None)
+        else:
+            own = bundle.kind if bundle.rewritten is None else bundle.rewritten.was
+            ledger.rewrite(bundle, {}, rewriting, own if bundle.kind is GroupKind.SUMMARY else bundle.kind)
+            others.append(bundle)
+    ledger.set_excluded([bundle for bundle in others if bundle.excluded is None], rewriting.reason)
+
+
+class _Trial:
+    """A change that is undone where it breaks a rule of the format more often than it was broken."""
+
+    def __init__(self, ledger: Ledger, bundles: Sequence[Bundle]) -> None:
+        self._ledger = ledger
+        self._bundles = [(bundle, bundle.excluded, bundle.rewritten) for bundle in bundles]
+        positions = [position for bundle in bundles for position in bundle.positions]
+        self._around = min(positions), max(positions)
+        self._before = self._broken()
+
+    def __enter__(self) -> _Trial:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.undo()
+
+    def _broken(self) -> Tally[str]:
+        cuts = self._ledger.cuts
+        return cuts.broken_around(*self._around) if cuts.book.seams else Tally()
+
+    def judge(self, written: Sequence[int]) -> bool:
+        """Whether the change may stay; ``written`` are the positions of new messages."""
+        book, ledger = self._ledger.cuts.book, self._ledger
+        wrong = Tally(p.rule for place in written for p in book.of_message(place, ledger.views[place]))
+        was = Tally(p.rule for place in written for p in book.of_message(place, ledger.original(place)))
+        if self._broken() - self._before or wrong - was:
+            self.undo()
+            return False
+        return True
+
+    def undo(self) -> None:
+        """Put everything back."""
+        for bundle, excluded, rewritten in self._bundles:
+            self._ledger.put_back(bundle, excluded, rewritten)

@@ -1,0 +1,77 @@
+"""Which groups a summary is to stand for: no more than needed, and enough to be worth a call (rule K3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from .._groups import GroupKind, MessageGroup
+from .._index import MessageIndex
+from .._predicates import Metric, Predicate, groups, messages, tokens
+
+
+@attrs.frozen
+class WithSummary:
+    """An index as it would be with a summary in it: what a target is asked about before there is one.
+
+    Everything but the metrics is the index itself.
+    """
+
+    index: MessageIndex
+    more: Mapping[Metric, int]
+
+    @classmethod
+    def of(cls, index: MessageIndex, size: int) -> WithSummary:
+        """One more message and group, of so many tokens."""
+        return cls(index, {tokens: size, messages: 1, groups: 1})
+
+    def value(self, metric: Metric) -> int:
+        """See :meth:`MessageIndex.value`."""
+        return self.index.value(metric) + self.more.get(metric, 0)
+
+    def exceeds(self, metric: Metric, limit: int) -> bool:
+        """See :meth:`MessageIndex.exceeds`."""
+        return self.index.exceeds(metric, limit - self.more.get(metric, 0))
+
+    def known(self, metric: Metric) -> tuple[int, bool]:
+        """See :meth:`MessageIndex.known`."""
+        known, exact = self.index.known(metric)
+        return known + self.more.get(metric, 0), exact
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.index, name)
+
+
+def choose(
+    index: MessageIndex, free: Sequence[MessageGroup], target: Predicate, *, allowed: int, overhead: int, gain: int
+) -> list[MessageGroup]:
+    """The oldest groups whose place a summary of ``allowed`` tokens should take, so that the target holds with it.
+
+    Summaries among them are always taken first. What is new must have ``gain`` tokens; if it has not, there is
+    nothing to do, but to make one summary of several. Where the target cannot be reached, it is all of them.
+    """
+    old = [group for group in free if group.kind is GroupKind.SUMMARY]
+    new = [group for group in free if group.kind is not GroupKind.SUMMARY]
+    index.value(tokens)  # In one batch what would else be counted group by group.
+    sizes = list(map(index.tokens_of, new))
+    if sum(sizes) < gain or not new:
+        return _in_order(old) if len(old) > 1 else []
+    replaced = sum(map(index.tokens_of, old))
+    taken, gained = list(old), 0
+    for group in old:
+        index.exclude(group, "summary")
+    for group, size in zip(new, sizes, strict=True):
+        index.exclude(group, "summary")
+        taken.append(group)
+        gained, replaced = gained + size, replaced + size
+        if gained >= gain and target(WithSummary.of(index, min(allowed, replaced) + overhead)):
+            break
+    index.include(*taken)
+    return _in_order(taken)
+
+
+def _in_order(groups: Sequence[MessageGroup]) -> list[MessageGroup]:
+    """In the order of the conversation."""
+    return sorted(groups, key=lambda group: group.positions[0])

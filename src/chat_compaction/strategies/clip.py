@@ -1,0 +1,201 @@
+"""Clipping: a huge text is cut to head and tail around a marker, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any, ClassVar, Literal, get_args
+
+import attrs
+
+from .._clipping import MARKER, Clipping, check_marker, is_object, water_level
+from .._groups import GroupKind, MessageGroup
+from .._index import MessageIndex
+from .._messages import ASSISTANT, SYSTEM, TEXT, TOOL_CALL, TOOL_RESULT, USER, Message, Part
+from .._predicates import AllOf, AnyOf, Comparison, Predicate, tokens
+from .._strategy import CompactionStrategy
+from .._validators import non_negative, one_of
+
+ClipKind = Literal["tool_result", "tool_call", "assistant", "user"]
+ClipTo = Literal["target", "min_tokens"]
+_KINDS: tuple[str, ...] = get_args(ClipKind)
+_ROUNDS = 4
+"""How often a text is clipped again that came out too long, since a format writes it with something around it."""
+
+
+def _kinds(value: object) -> object:
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _known_kinds(_: object, __: object, value: object) -> None:
+    expected = f"kinds must be some of {', '.join(map(repr, _KINDS))}"
+    if not isinstance(value, tuple):
+        raise TypeError(f"{expected}, got {value!r}")
+    if not value or any(kind not in _KINDS for kind in value):
+        raise ValueError(f"{expected}, got {value!r}")
+
+
+def _share(_: object, __: object, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"head_share must be a number from 0 to 1, got {value!r}")
+    if not 0 <= value <= 1:
+        raise ValueError(f"head_share must be a number from 0 to 1, got {value!r}")
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class ClipStrategy(CompactionStrategy):
+    """Cut huge texts to head and tail around a marker, the largest first, until the target holds.
+
+    A text of more than ``max_tokens`` is huge; any other stays as it is. What is clipped keeps at the
+    least ``min_tokens`` (by default ``max_tokens``), the marker among them. ``clip_to="target"`` cuts the
+    largest texts to one length, only as short as the target needs; ``"min_tokens"`` cuts each of them to
+    ``min_tokens`` at once, the largest first, so that the next texts have room.
+
+    ``kinds`` are what may be clipped: ``"tool_result"``, what the ``"assistant"`` and the ``"user"``
+    said, and ``"tool_call"``: long strings in the arguments of calls, which are JSON with the same
+    keys afterwards. ``head_share`` is how much of what is kept comes from the start, ``marker`` stands
+    for the rest; its field ``{tokens}`` is how many are gone.
+
+    Only text is clipped: never a message with signed reasoning, a result with media in it, a summary,
+    a system, pinned or pending message. The floor is empty by default, since the newest result may well be
+    the huge one; the user's newest message stays unless ``keep_last_user=False``.
+
+    >>> import chat_compaction as cc
+    >>> ClipStrategy(trigger=cc.tokens > 100_000, max_tokens=2_000).kinds
+    ('tool_result', 'assistant', 'user')
+    """
+
+    max_tokens: int = attrs.field(default=2_000, validator=non_negative)
+    min_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(non_negative))
+    clip_to: ClipTo = attrs.field(default="target", validator=one_of(get_args(ClipTo)))
+    kinds: Sequence[ClipKind] = attrs.field(
+        default=("tool_result", "assistant", "user"), converter=_kinds, validator=_known_kinds
+    )
+    head_share: float = attrs.field(default=0.5, validator=_share)
+    marker: str = attrs.field(default=MARKER, validator=lambda _, __, value: check_marker(value))
+    min_preserved_groups: int = attrs.field(default=0, validator=non_negative)
+
+    @min_tokens.validator
+    def _check_min_tokens(self, _: object, value: int | None) -> None:
+        if value is not None and value > self.max_tokens:
+            raise ValueError(f"min_tokens must be at most max_tokens ({self.max_tokens}), got {value}")
+
+    shortens: ClassVar[bool] = True
+
+    def compact_core(self, index: MessageIndex) -> None:
+        """See :class:`CompactionStrategy`."""
+        least = self.max_tokens if self.min_tokens is None else self.min_tokens
+        work = _Work(index, Clipping(index.count_texts, self.head_share, self.marker), self._huge(index))
+        limits = _token_limits(self.effective_target) if self.clip_to == "target" else []
+        # Of several limits, such as those of an any_of, the loosest may be enough.
+        for limit in sorted(limits, reverse=True):
+            if self._reach(work, limit, least):
+                return
+        for text in work.largest_first():
+            if self.reached(index):
+                return
+            work.clip(text, least)
+
+    def _reach(self, work: _Work, limit: int, least: int) -> bool:
+        """Cut the largest texts to one length at which the target holds; whether it does."""
+        for _ in range(_ROUNDS):
+            texts, need = work.largest_first(), work.index.value(tokens) - limit
+            level = max(least, water_level([text.size for text in texts], need)) if need > 0 else 0
+            spare = 0  # What a text lost beyond that, since lines and words stay whole, the next may keep.
+            for text in texts if level else ():
+                if self.reached(work.index) or text.size <= level:
+                    break
+                work.clip(text, level + spare)
+                spare += level - text.size
+        return self.reached(work.index)
+
+    def _huge(self, index: MessageIndex) -> list[_Text]:
+        """The texts that may be clipped, the largest first; of two of one size the older one."""
+        shown = set(index.included_positions())
+        texts = [text for group in self.rewritable(index) for text in self._texts(index, group, shown)]
+        counts = index.count_texts([text.part.text for text in texts])
+        for text, size in zip(texts, counts, strict=True):
+            text.size = size
+        return [text for text in texts if text.size > self.max_tokens]
+
+    def _texts(self, index: MessageIndex, group: MessageGroup, shown: Set[int]) -> Iterator[_Text]:
+        for position in group.positions if group.kind is not GroupKind.SUMMARY else ():
+            view = index.view(position)
+            if position not in shown or view.signed or view.summary or view.role is SYSTEM:
+                continue
+            for number, part in enumerate(view.parts):
+                if part.text and not part.media and _kind(view, part) in self.kinds:
+                    yield _Text(group, position, number, part)
+
+
+@attrs.define(eq=False)
+class _Text:
+    """A text that may be clipped: where it stands, and its tokens as it is now."""
+
+    group: MessageGroup
+    position: int
+    number: int
+    part: Part
+    size: int = 0
+
+
+@attrs.define(eq=False)
+class _Work:
+    """The texts of one pass, and what was made of them; a text is always clipped anew from the whole."""
+
+    index: MessageIndex
+    clipping: Clipping
+    texts: list[_Text]
+    _whole: dict[int, Any] = attrs.field(init=False, factory=dict)
+    """By position, the message as it was before."""
+    _clipped: dict[int, dict[int, str]] = attrs.field(init=False, factory=dict)
+    """By position, the texts of its parts that were clipped."""
+    _stuck: set[int] = attrs.field(init=False, factory=set)
+
+    def largest_first(self) -> list[_Text]:
+        """The texts by their size now, without those that can't be written any shorter."""
+        return sorted((text for text in self.texts if id(text) not in self._stuck), key=lambda text: -text.size)
+
+    def clip(self, text: _Text, limit: int) -> None:
+        """Clip a text to at most so many tokens; one that can't be written so is none of them any more."""
+        if text.size > limit and not self._clip(text, limit):
+            self._stuck.add(id(text))
+
+    def _clip(self, text: _Text, limit: int) -> bool:
+        position, allowed = text.position, limit
+        raw, others = self._whole.setdefault(position, self.index.raw(position)), self._clipped.get(position, {})
+        while allowed > 0:
+            shorter = self._shorter(text.part, allowed)
+            if shorter is None:
+                return False
+            texts = {**others, text.number: shorter}
+            written = self.index.format.with_texts(raw, texts)
+            if written is None:
+                return False
+            # Arguments may be written with other white space than they came with.
+            (size,) = self.index.count_texts([self.index.format.read(written, position).parts[text.number].text])
+            if size <= limit:
+                if not self.index.rewrite(text.group, {position: written}, "clip"):
+                    return False
+                self._clipped[position], text.size = texts, size
+                return True
+            allowed -= size - limit
+        return False
+
+    def _shorter(self, part: Part, limit: int) -> str | None:
+        if part.kind is TOOL_CALL and is_object(part.text):
+            return self.clipping.json(part.text, limit)
+        return self.clipping.text(part.text, limit)
+
+
+def _kind(view: Message, part: Part) -> str:
+    if part.kind is TEXT:
+        return "user" if view.role is USER else "assistant" if view.role is ASSISTANT else ""
+    return "tool_result" if part.kind is TOOL_RESULT else "tool_call" if part.kind is TOOL_CALL else ""
+
+
+def _token_limits(target: Predicate) -> list[int]:
+    """The numbers of tokens that a target allows at the most."""
+    if isinstance(target, AllOf | AnyOf):
+        return [limit for operand in target.operands for limit in _token_limits(operand)]
+    is_limit = isinstance(target, Comparison) and target.metric == tokens and target.upper is not None
+    return [target.upper] if is_limit else []  # type: ignore[attr-defined]

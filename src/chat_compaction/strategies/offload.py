@@ -1,0 +1,189 @@
+"""Large old results go to storage; a short preview and a handle stay in their place."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Generator, Iterator
+from heapq import nlargest
+from itertools import chain
+from typing import Any
+
+import attrs
+
+from .._effects import Effect
+from .._errors import StrategyError
+from .._groups import MessageGroup
+from .._index import MessageIndex
+from .._messages import TEXT, USER
+from .._strategy import CompactionStrategy
+from .._text import shown, some
+from .._validators import a_bool, non_negative
+from ..offload import OffloadStore, TextStore, handle_of
+from ._results import Place, as_names, chosen, names, some_names_or_none
+
+_REASON = "offload"
+_OURS = re.compile(r"\[offloaded: [^\n]* kept as offload-[0-9a-f]{64}\]\n.*\n\[end of preview[^\n]*\]", re.DOTALL)
+_WIDTH = 200
+"""How many characters of a line a preview shows."""
+_FAILURES = 3
+"""After so many failures in a row no more is tried in this pass: a store that does not answer costs a time-out each."""
+
+
+def _a_store(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not callable(getattr(value, "put", None)):
+        raise TypeError(f"{attribute.alias} must be an OffloadStore, or have its put(text), got {shown(value)}")
+
+
+def _two_numbers(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    numbers = value if isinstance(value, tuple) and len(value) == 2 else ("",)
+    if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
+        what = "two ints of 0 or more, of lines at the top and at the end"
+        raise ValueError(f"{attribute.alias} must be {what}, got {value!r}")
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _a_name_or_none(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{attribute.alias} must be the name of a tool, or None, got {value!r}")
+    if value is not None and not re.fullmatch(r"[\w.-]+", value):
+        raise ValueError(f"{attribute.alias} must be the name of a tool, or None, got {value!r}")
+
+
+@attrs.frozen
+class _Large:
+    """A text that may be offloaded, and where it stands."""
+
+    group: MessageGroup
+    place: Place
+    text: str
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class OffloadStrategy(CompactionStrategy):
+    """Move large old tool results to storage, oldest first, and leave a preview and a handle in their place.
+
+    ``store`` is a :class:`~chat_compaction.offload.OffloadStore`, or anything with its ``put``, which may be async
+    where the strategy is run by ``acompact``. A result leaves its message only when the store has it. One that can't
+    be written stays, and the report tells of it in ``failures``; after three in a row no more is tried in this pass.
+
+    Results of ``min_tokens`` and more leave, but for those of the newest ``keep_tool_uses`` tool uses. ``only_tools``
+    and ``exclude_tools`` name the tools that are meant, and those that never are (``*`` stands for anything).
+    ``user_texts``: large texts of the user, such as a pasted file, leave too; the newest user message does not.
+    ``preview`` is how many lines stay at the top and at the end, 200 characters of each at the most. ``recall_tool``
+    is the name of the tool with which the agent reads the rest (:func:`~chat_compaction.offload.recall_tool`), None
+    where it has none. Nothing is replaced by what is not smaller; results with images stay.
+
+    >>> import chat_compaction as cc
+    >>> store = cc.offload.OffloadStore("memory://agent-7")
+    >>> OffloadStrategy(store, trigger=cc.tokens > 50_000, target=cc.tokens <= 30_000).min_tokens
+    1000
+    """
+
+    store: OffloadStore | TextStore = attrs.field(kw_only=False, validator=_a_store)
+    min_tokens: int = attrs.field(default=1_000, validator=non_negative)
+    keep_tool_uses: int = attrs.field(default=3, validator=non_negative)
+    only_tools: tuple[str, ...] | None = attrs.field(default=None, converter=as_names, validator=some_names_or_none)
+    exclude_tools: tuple[str, ...] = attrs.field(default=(), converter=as_names, validator=names)
+    user_texts: bool = attrs.field(default=False, validator=a_bool)
+    preview: tuple[int, int] = attrs.field(default=(5, 3), converter=_tuple, validator=_two_numbers)
+    recall_tool: str | None = attrs.field(default="recall_offloaded", validator=_a_name_or_none)
+    min_preserved_groups: int = attrs.field(default=1, validator=non_negative)
+
+    def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, None]:
+        """See :class:`CompactionStrategy`."""
+        failures, blocking = 0, not inspect.iscoroutinefunction(self.store.put)
+        for large in self._large(index):
+            if failures == _FAILURES or self.reached(index):
+                return
+            handle = handle_of(large.text)
+            written = self._written(index, large, handle)
+            if written is None:
+                continue
+            try:
+                answer = yield Effect(self.store.put, (large.text,), planned=handle, blocking=blocking)
+                if answer != handle:
+                    raise StrategyError(f"store.put must return handle_of(text), got {shown(answer)}")
+            except Exception as error:
+                failures += 1
+                index.report_failure(f"offload of messages[{large.place[0]}]", error)
+                continue
+            failures = 0
+            index.rewrite(large.group, {large.place[0]: written}, _REASON)
+
+    def _large(self, index: MessageIndex) -> list[_Large]:
+        """What may be offloaded, oldest first."""
+        kept = self._newest_uses(index)
+        found = [
+            large
+            for group in self.rewritable(index)
+            for large in chain(self._results(index, group), self._said(index, group))
+            if large.place not in kept and not self._is_ours(large.text)
+        ]
+        sizes = index.count_texts([large.text for large in found])
+        return [large for large, size in zip(found, sizes, strict=True) if size >= self.min_tokens]
+
+    def _newest_uses(self, index: MessageIndex) -> set[Place]:
+        """Where the results of the newest tool uses stand, large or not."""
+        groups = [group for group in index.groups if not group.excluded]
+        places = [use.result for group in groups for use in index.tool_uses(group) if use.result is not None]
+        return set(nlargest(self.keep_tool_uses, places))
+
+    def _results(self, index: MessageIndex, group: MessageGroup) -> Iterator[_Large]:
+        for use in index.tool_uses(group):
+            if use.result is not None and chosen(use.name, self.only_tools, self.exclude_tools):
+                yield from _large(index, group, use.result)
+
+    def _said(self, index: MessageIndex, group: MessageGroup) -> Iterator[_Large]:
+        for position in group.positions if self.user_texts else ():
+            view = index.view(position)
+            for number, part in enumerate(view.parts if view.role is USER else ()):
+                if part.kind is TEXT:
+                    yield from _large(index, group, (position, number))
+
+    def _written(self, index: MessageIndex, large: _Large, handle: str) -> Any | None:
+        """The message with the preview in the place of the text; None where that can't be, or would gain nothing."""
+        position, number = large.place
+        raw = index.raw(position)
+        if index.view(position).signed:
+            return None
+        written = index.format.with_texts(raw, {number: self._placeholder(large.text, handle)})
+        if written is None or index.size_of(position, written) >= index.size_of(position, raw):
+            return None
+        return written
+
+    def _placeholder(self, text: str, handle: str) -> str:
+        lines = text.removesuffix("\n").split("\n")
+        head, tail = self.preview
+        between = len(lines) - head - tail
+        what = f"{some(len(text), 'character')} in {some(len(lines), 'line')}"
+        if between > 0:
+            lines[head : len(lines) - tail] = [f"[... {some(between, 'line')} ...]"]
+        how = f"; {self.recall_tool} with the handle reads the rest" if self.recall_tool else ""
+        return "\n".join([f"[offloaded: {what}, kept as {handle}]", *map(_short, lines), f"[end of preview{how}]"])
+
+    def _is_ours(self, text: str) -> bool:
+        """Whether this is a preview already (rule K10).
+
+        Anybody can write one; so only what is as short as a preview passes for it.
+        """
+        longest = (sum(self.preview) + 3) * (_WIDTH + 20)
+        return len(text) <= max(longest, 10_000) and _OURS.fullmatch(text) is not None
+
+
+def _large(index: MessageIndex, group: MessageGroup, place: Place) -> Iterator[_Large]:
+    """A text that stands somewhere, but for one with media, which can't be kept as text."""
+    part = index.view(place[0]).parts[place[1]]
+    if part.text and not part.media:
+        yield _Large(group, place, part.text)
+
+
+def _short(line: str) -> str:
+    """A line, or its beginning and its end."""
+    if len(line) <= _WIDTH:
+        return line
+    half = _WIDTH // 2
+    return f"{line[:half]} [... {len(line) - 2 * half:,} characters ...] {line[-half:]}"
