@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,9 +176,17 @@ def test_what_is_wrong_with_it_is_told_with_its_path(path: Path, tmp_path: Path)
 
 def test_without_the_packages_of_the_extra(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install."""
-    monkeypatch.setitem(__import__("sys").modules, "chat_compaction.config", None)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    error = fails(run("compact", path, "--config", config(tmp_path, "strategy: clip", "compaction.yaml")))
+    assert error == 'YAML needs the package PyYAML: pip install "chat-compaction[config]"'
+    monkeypatch.setitem(sys.modules, "tomlkit", None)
+    error = fails(run("config", config(tmp_path), "--to", "toml"))
+    assert error == 'writing TOML needs the package tomlkit: pip install "chat-compaction[config]"'
+    monkeypatch.setitem(sys.modules, "cattrs", None)
+    for module in [name for name in sys.modules if name.startswith("chat_compaction.config")]:
+        monkeypatch.delitem(sys.modules, module)
     error = fails(run("compact", path, "--config", config(tmp_path)))
-    assert error.endswith('install it with: pip install "chat-compaction[config]"')
+    assert error == 'configuration needs the package cattrs: pip install "chat-compaction[config]"'
 
 
 def test_what_fails_on_the_way_is_told(path: Path) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import re
 import sys
 import types
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any
 
 import attrs
 import pytest
 
 import chat_compaction as cc
+from chat_compaction._batch._canonical import canonical
 from chat_compaction.config import ConfigError, ConfigFault, from_config, to_config
 from chat_compaction.config._registry import STRATEGIES, SUMMARIZERS
 from chat_compaction.strategies.clip import ClipStrategy
@@ -144,6 +146,8 @@ def test_a_client_of_an_sdk_is_made_by_the_sdk_when_it_is_called(monkeypatch: py
     }
     made = from_config(config)
     assert to_config(made) == config
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301
+    assert canonical(made) == canonical(from_config(config))
     assert isinstance(made, SummarizationStrategy)
     assert isinstance(made.summarizer, OpenAISummarizer)
     asked: list[dict[str, Any]] = []
@@ -154,6 +158,7 @@ def test_a_client_of_an_sdk_is_made_by_the_sdk_when_it_is_called(monkeypatch: py
     made.summarizer.client.chat.completions.create(model="small")
     assert asked == [{"model": "small"}]
     assert not hasattr(made.summarizer.client, "__fspath__")
+    assert not hasattr(made.summarizer.client.chat, "__fspath__")
 
 
 def test_false_stands_for_none_where_an_argument_may_be_none() -> None:
@@ -303,6 +308,8 @@ def test_an_error_is_a_value_error_with_its_faults() -> None:
     assert isinstance(caught.value, cc.CompactionError)
     assert isinstance(caught.value, ValueError)
     assert caught.value.source is None
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+    assert (again.faults, str(again)) == (caught.value.faults, str(caught.value))
     assert [one.path for one in caught.value.faults] == ["a", "b"]
     assert str(ConfigError([ConfigFault("", "is empty")], "a.toml")) == "a.toml: is empty"
     assert str(ConfigError([ConfigFault("x", "y"), ConfigFault("z", "w")], "a.toml")) == "a.toml: x: y\na.toml: z: w"
@@ -355,6 +362,13 @@ class Mood(Enum):
     CROSS = "cross"
 
 
+class Tone(StrEnum):
+    """Its members are texts."""
+
+    LOUD = "loud"
+    LOW = "low"
+
+
 @attrs.frozen
 class Detail:
     """A value of its own class in a strategy: a table that needs no name."""
@@ -372,6 +386,8 @@ class Attrs(cc.CompactionStrategy):
     anything: Any = None
     pair: tuple[int, str] = (1, "one")
     judge: Callable[[Any], object] | None = None
+    tone: Tone | None = None
+    budget: cc.TokenBudgetStrategy | None = None
 
     def compact_core(self, index: cc.MessageIndex) -> None:
         """Nothing."""
@@ -453,6 +469,33 @@ def test_classes_of_your_own_are_import_paths_where_that_is_allowed() -> None:
     both_ways(Data(TRIGGER, most=3), data, allow_imports=True)
     plain = {"strategy": f"{HERE}:Plain", "limit": 7}
     assert to_config(from_config(plain, allow_imports=True), allow_imports=True) == plain
+
+
+def test_what_is_wrong_with_classes_of_your_own() -> None:
+    """Their arguments are read by their types, as those of ours are."""
+    config = {"strategy": f"{HERE}:Attrs", "trigger": "tokens > 8000"}
+    for name, value, expected in (
+        ("detail", 3, "detail: expected a table, got 3"),
+        ("detail", {"depth": "deep"}, 'detail.depth: expected a whole number, got "deep"'),
+        ("detail", {"mood": "clam"}, "detail.mood: there is no 'clam' here; did you mean 'calm'?"),
+        ("detail", {"kind": "extractve"}, "detail.kind: there is no kind 'extractve'; did you mean 'extractive'?"),
+        ("tone", "loudly", "tone: there is no 'loudly' here; did you mean 'loud'?"),
+        ("weights", [1], "weights: expected a table, got [1]"),
+        ("weights", {"a": "b"}, 'weights.a: expected a number, got "b"'),
+        ("patterns", ["x"], "patterns[0]: expected a table with the key 'pattern', got \"x\""),
+        ("patterns", [{"pattern": "x", "flags": ["IGNORE"]}], "patterns[0].flags[0]: there is no 'IGNORE' here"),
+        ("pair", [1, 2], "pair[1]: expected a text, got 2"),
+        (
+            "anything",
+            {"when": dataclasses},
+            "anything.when: expected a text, a number, true or false, a list or a table",
+        ),
+        ("budget", TRUNCATION, "budget: expected a TokenBudgetStrategy, got TruncationStrategy("),
+    ):
+        assert fault({**config, name: value}, allow_imports=True).startswith(expected)
+    made = Attrs(trigger=TRIGGER, tone=Tone.LOUD, budget=cc.TokenBudgetStrategy(5))
+    said = {"tone": "loud", "budget": {"strategy": "token_budget", "max_tokens": 5}}
+    both_ways(made, {**config, **said}, allow_imports=True)
 
 
 def test_functions_are_import_paths_where_that_is_allowed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,7 @@ import yaml
 
 import chat_compaction as cc
 from chat_compaction.config import ConfigError, dump_config, dumps_config, load_config, loads_config, to_config
+from chat_compaction.config._registry import STRATEGIES, SUMMARIZERS
 from chat_compaction.strategies.pipeline import PipelineStrategy
 from chat_compaction.strategies.summarization import SummarizationStrategy
 from chat_compaction.strategies.tool_result import ToolResultStrategy
@@ -236,6 +238,15 @@ print("chat_compaction.strategies.truncation" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[0] == "[]"
+
+
+def test_the_page_has_every_name() -> None:
+    """Each strategy has a row, and each kind stands in the table below."""
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| \[`(\w+)`\]", page, re.MULTILINE)
+    assert rows == [(name, home.rpartition(":")[2]) for name, home in sorted(STRATEGIES.ours.items())]
+    (kinds,) = re.findall(r"^\| a summariser.*\| a table with `kind`: (.*) \|$", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", kinds)) == set(SUMMARIZERS.ours)
 
 
 def test_the_example_is_a_configuration() -> None:

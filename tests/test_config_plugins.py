@@ -79,10 +79,11 @@ def acme(install: Install) -> Path:
     return install(
         "acme-compaction",
         "[chat_compaction.strategies]\n"
+        "a_broken = acme_broken:BiggestFirst\n"
         "biggest_first = acme_strategies:BiggestFirst\n"
         "acme_oldest = acme_strategies:oldest\n"
         "truncation = acme_strategies:Hostile\n"
-        "broken = acme_broken:Strategy\n"
+        "broken = acme_broken:BiggestFirst\n"
         "missing = acme_strategies:Missing\n"
         "nothing = acme_strategies:NOTHING\n"
         "[chat_compaction.summarizers]\n"
@@ -163,7 +164,7 @@ def test_our_names_cannot_be_taken_over(acme: Path) -> None:
     [
         (
             "broken",
-            "the strategy 'broken' of acme-compaction (acme_broken:Strategy) cannot be loaded: "
+            "the strategy 'broken' of acme-compaction (acme_broken:BiggestFirst) cannot be loaded: "
             "ZeroDivisionError: division by zero",
         ),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import os
 import pickle
 import re
@@ -22,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chat_compaction as cc
+from chat_compaction import offload
 from chat_compaction.offload import (
     HandleError,
     OffloadError,
@@ -390,8 +392,8 @@ def test_a_damaged_text(tmp_path: Path, damage: Callable[[bytes], bytes]) -> Non
     handle = store.put(TEXT)
     file = tmp_path / f"{handle}.txt"
     file.write_bytes(damage(file.read_bytes()))
-    for arguments in ((), (190,), (1, 10_000)):
-        with pytest.raises(OffloadError) as caught:
+    for piece, arguments in itertools.product((7, 1 << 16), ((), (190,), (1, 10_000))):
+        with mock.patch.object(_store, "_FIRST_PIECE", piece), pytest.raises(OffloadError) as caught:
             store.recall(handle, *arguments)
         assert str(caught.value) == f"{handle} is damaged: what is in the store is not what was put there"
 
@@ -620,3 +622,11 @@ def test_errors_are_ours() -> None:
     assert issubclass(HandleError, OffloadError)
     assert issubclass(StoreFullError, OffloadError)
     assert issubclass(OffloadError, cc.CompactionError)
+
+
+def test_every_public_name_is_there() -> None:
+    """The package loads a name when it is first used, and ``dir`` knows all of them."""
+    assert set(offload.__all__) <= set(dir(offload))
+    assert {getattr(offload, name).__module__ for name in offload.__all__} == {"chat_compaction.offload"}
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        offload.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -82,6 +82,16 @@ def test_results_of_anthropic_are_results() -> None:
     assert lines[2:4] == ["1  call    look() look()  kept", "2  result  seen seen      kept"]
 
 
+def test_a_compaction_of_the_providers() -> None:
+    """It stands for what was ahead of it, in words or encrypted."""
+    block = {"type": "compaction", "content": "They talked."}
+    lines = drawn(KEEP, [user("a"), {"role": "assistant", "content": [block]}, user("b")], format="anthropic")
+    assert lines[2] == "1  compaction  They talked.  kept"
+    item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAAB"}
+    lines = drawn(KEEP, [user("a"), item, user("b")], format="openai_responses")
+    assert lines[2] == "1  compaction  (encrypted)  kept"
+
+
 def test_what_is_sent_changed_is_shown() -> None:
     """Behind an arrow: here without its signed thinking."""
     history = [user("one"), said("two"), user("three"), signed("four", "hm")]

@@ -139,6 +139,9 @@ def test_any_callable_of_two_will_do() -> None:
     """A bound method, an object."""
     for function in (Method().core, Method(), lambda strategy, index, reason="x": plain(strategy, index)):
         assert compacted(FunctionStrategy(function, trigger=cc.messages > 3, min_preserved_groups=1), CHAT)[0]
+    # Of this one nobody can tell what it takes.
+    unknown: Any = max
+    assert FunctionStrategy(unknown, trigger=cc.messages > 3).name == "max"
     made = FunctionStrategy(Method(), trigger=cc.messages > 3)
     assert made.name == "Method"
     assert repr(made) == "FunctionStrategy(Method(), trigger=messages > 3)"

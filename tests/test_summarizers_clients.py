@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import pickle
+import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 import anthropic
 import attrs
+import httpx2
 import openai
 import pytest
 
@@ -33,7 +36,6 @@ from tests.model_server import (
     responses,
 )
 
-KEY = "sk-something-secret"
 APIS = ("chat", "responses", "messages")
 GOOD = {"chat": chat(), "responses": responses(), "messages": messages()}
 
@@ -45,17 +47,18 @@ def server() -> Iterator[ModelServer]:
 
 
 def client_of(api: str, server: ModelServer, *, asynchronous: bool, timeout: float = 5) -> Any:
+    # Loading the certificates of the system takes most of the time of a test, and nothing here is encrypted.
+    http = (httpx2.AsyncClient if asynchronous else httpx2.Client)(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    more: dict[str, Any] = {"api_key": "sk-test", "max_retries": 1, "timeout": timeout, "http_client": http}
     if api == "messages":
-        kind: Any = anthropic.AsyncAnthropic if asynchronous else anthropic.Anthropic
-        return kind(base_url=server.url, api_key=KEY, max_retries=1, timeout=timeout)
-    kind = openai.AsyncOpenAI if asynchronous else openai.OpenAI
-    return kind(base_url=f"{server.url}/v1", api_key=KEY, max_retries=1, timeout=timeout)
+        return (anthropic.AsyncAnthropic if asynchronous else anthropic.Anthropic)(base_url=server.url, **more)
+    return (openai.AsyncOpenAI if asynchronous else openai.OpenAI)(base_url=f"{server.url}/v1", **more)
 
 
 def summarizer_of(api: str, client: Any, **more: Any) -> OpenAISummarizer | AnthropicSummarizer:
     if api == "messages":
         return AnthropicSummarizer(client, "small", **more)
-    return OpenAISummarizer(client, "small", api=api, **more)
+    return OpenAISummarizer(client, "small", api="chat" if api == "chat" else "responses", **more)
 
 
 Ask = Callable[..., str]
@@ -215,12 +218,12 @@ USELESS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", USELESS)
-def test_an_answer_that_is_no_whole_summary_is_an_error(ask: Ask, server: ModelServer, case: str) -> None:
+def test_an_answer_that_is_no_whole_summary_is_an_error(server: ModelServer, case: str) -> None:
     """Cut off, refused, filtered, a tool call, empty, malformed: never taken for a summary; the error says why (S3)."""
     api, content, reason = USELESS[case]
     server.answers(Reply(content=content))
-    with pytest.raises(SummaryError) as caught:
-        ask(api)
+    with client_of(api, server, asynchronous=False) as client, pytest.raises(SummaryError) as caught:
+        summarizer_of(api, client)(REQUEST)
     assert caught.value.reason == reason
     assert SAID not in repr(caught.value)
 
@@ -233,6 +236,12 @@ def test_the_error_names_the_providers_word() -> None:
     client = FakeClient({"error": {"code": f"no, {SAID}"}})
     with pytest.raises(SummaryError, match=r"^the provider reported a failure in place of an answer$"):
         OpenAISummarizer(client, "small")(REQUEST)
+
+
+def test_the_error_comes_through_a_pickle() -> None:
+    """As from a worker process: its word and its text are the same."""
+    error = pickle.loads(pickle.dumps(SummaryError("refused", "the model refused to answer")))  # noqa: S301
+    assert (error.reason, str(error)) == ("refused", "the model refused to answer")
 
 
 # -- what the client raises ------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import attrs
 import httpx2
 import pytest
 
-from chat_compaction.summarizers import EndpointSummarizer, SummaryError, SummaryUsage
+from chat_compaction.summarizers import EndpointSummarizer, ExtractiveSummarizer, SummaryError, SummaryUsage
 from chat_compaction.summarizers._http import retry_after
 from tests.model_server import REQUEST, SAID, TEXT, ModelServer, Reply, chat, failure, model_server
 
@@ -183,6 +183,14 @@ def test_it_gives_up(ask: Ask, server: ModelServer) -> None:
     assert caught.value.reason == "unavailable"
     assert len(server.asked) == 2
     assert SAID not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_failure_without_a_code(server: ModelServer) -> None:
+    """A gateway that fails with a page of its own, or with JSON of another kind."""
+    server.answers(Reply(status=502, content=SAID.encode()), Reply(status=502, content=[SAID]))
+    for _ in range(2):
+        with pytest.raises(SummaryError, match=r"answered with status 502$"):
+            answer_of(summarizer(server, retries=0))
 
 
 @pytest.mark.parametrize("status", [302, 400, 401, 404, 413])
@@ -394,22 +402,41 @@ def test_wrong_arguments_fail_at_construction(arguments: dict[str, Any], message
     assert caught.value.args == (message,)
 
 
-def test_the_module_loads_no_http_library() -> None:
-    """It is imported where it is needed, and where it is missing the error says how to get it."""
-    program = """
-import sys
-import chat_compaction.summarizers as summarizers
-assert not {"httpx2", "httpx", "openai", "anthropic", "sentencex", "asyncio"} & set(sys.modules)
-sys.modules["httpx2"] = sys.modules["sentencex"] = None
-for kind, arguments in ((summarizers.EndpointSummarizer, ("http://a/v1", "m")), (summarizers.ExtractiveSummarizer, ())):
-    try:
-        kind(*arguments)
-    except ModuleNotFoundError as error:
-        print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [
-        'EndpointSummarizer needs the package httpx2: pip install "chat-compaction[endpoint]"',
-        'ExtractiveSummarizer needs the package sentencex: pip install "chat-compaction[extractive]"',
-    ]
+def test_the_module_loads_no_package_of_an_extra() -> None:
+    """What a summariser needs is imported when one is made."""
+    program = (
+        "import sys, chat_compaction.summarizers;"
+        "print({'httpx2', 'openai', 'anthropic', 'sentencex', 'asyncio'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: EndpointSummarizer(URL, "small"),
+            'EndpointSummarizer needs the package httpx2: pip install "chat-compaction[endpoint]"',
+        ),
+        (
+            lambda: ExtractiveSummarizer(),
+            'ExtractiveSummarizer needs the package sentencex: pip install "chat-compaction[extractive]"',
+        ),
+    ],
+    ids=["endpoint", "extractive"],
+)
+def test_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch, make: Callable[[], object], message: str) -> None:
+    """The error comes at once, and says how to get it; one that comes from within a package stays what it is."""
+    for name in ("httpx2", "sentencex"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        make()
+    assert str(caught.value) == message
+
+    def broken(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'anyio'", name="anyio")
+
+    monkeypatch.setattr("chat_compaction.summarizers._values.import_module", broken)
+    with pytest.raises(ModuleNotFoundError, match="anyio"):
+        make()

@@ -73,12 +73,12 @@ def test_few_answers_are_remembered() -> None:
     asked: list[str] = []
     calls = SharedCalls()
 
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request.text)
+        return ""
+
     def ask(text: str) -> None:
-        calls.ask(
-            lambda request: asked.append(request.text) or "",
-            SummaryRequest(instructions="", text=text, max_tokens=9),
-            None,
-        )
+        calls.ask(summarizer, SummaryRequest(instructions="", text=text, max_tokens=9), None)
 
     for number in range(16):
         ask(str(number))

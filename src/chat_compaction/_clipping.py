@@ -57,8 +57,10 @@ class Clipping:
         no JSON of an object, or where its strings can't give up enough.
         """
         (total,) = self.count([text])
-        if total <= limit or not is_object(text):
-            return text if total <= limit else None
+        if total <= limit:
+            return text
+        if not is_object(text):
+            return None
         places = [match.span() for match in _STRING.finditer(text) if match[1] is None]
         sizes = self.count([text[start + 1 : end - 1] for start, end in places])
         need = total - limit
@@ -80,9 +82,8 @@ class Clipping:
         for (start, end), limit in limits.items():
             quoted = text[start:end]
             write = partial(_inner, ascii_only=quoted.isascii())
-            clipped = attrs.evolve(self, count=partial(_count_written, self.count, write)).text(
-                json.loads(quoted), limit
-            )
+            how = attrs.evolve(self, count=partial(_count_written, self.count, write))
+            clipped = how.text(json.loads(quoted), limit)
             if clipped is None:
                 return None
             pieces += [text[done : start + 1], write(clipped)]
@@ -298,4 +299,4 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _count_written(count: Count, write: Callable[[str], str], texts: Sequence[str]) -> Sequence[int]:
-    return count([write(text) for text in texts])
+    return count(list(map(write, texts)))

@@ -280,11 +280,11 @@ class MessageIndex:
         return rewrite(self._conversation, bundle, messages, reason)
 
     def summarize(self, groups: Iterable[MessageGroup], text: str, reason: str) -> bool:
-        """Let one message with this text stand for whole groups: marked, and in a role that the format allows (rule S1).
+        """Let one message with this text stand for whole groups (rule S1).
 
-        Summaries may be among the groups: the new one stands for all that they stood for. What must stay is refused with
-        :class:`ProtectedGroupError`. Where no place for it keeps to the rules of the format, nothing is changed, and
-        the answer is False (rule K7).
+        It is marked, and in a role that the format allows. Summaries may be among the groups: the new one stands for
+        all that they stood for. What must stay is refused with :class:`ProtectedGroupError`. Where no place for it
+        keeps to the rules of the format, nothing is changed, and the answer is False (rule K7).
         """
         check_reason(reason)
         if not isinstance(text, str) or not text.strip():

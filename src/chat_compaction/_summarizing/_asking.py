@@ -45,8 +45,8 @@ class Asking:
     sections: Sequence[str]
     facts: Sequence[str] = ()
 
-    def summary(self, entries: Sequence[SummaryEntry]) -> Core[tuple[str, SummaryRequest]]:
-        """One summary of all of it, and the request that it answers."""
+    def summary(self, entries: Sequence[SummaryEntry]) -> Core[str]:
+        """One summary of all of it."""
         request, nonce = self._request(entries, "summary", self.max_tokens)
         if self._fits(request):
             return (yield from self._ask(request, nonce))
@@ -60,7 +60,7 @@ class Asking:
             answers.append((yield from self._part(request, nonce)))
         return (yield from self._merged(answers))
 
-    def _merged(self, answers: Sequence[SummaryEntry]) -> Core[tuple[str, SummaryRequest]]:
+    def _merged(self, answers: Sequence[SummaryEntry]) -> Core[str]:
         """Summaries of parts as one; each round leaves fewer, since several fit into a request."""
         while True:
             request, nonce = self._request(answers, "merge", self.max_tokens)
@@ -72,7 +72,7 @@ class Asking:
                 merged.append(group[0] if len(group) == 1 else (yield from self._part(request, nonce)))
             answers = merged
 
-    def _ask(self, request: SummaryRequest, nonce: str) -> Core[tuple[str, SummaryRequest]]:
+    def _ask(self, request: SummaryRequest, nonce: str) -> Core[str]:
         if not self._fits(request):
             raise SummaryRefusedError(self._too_small())
         effect = self.effect(request)
@@ -80,11 +80,11 @@ class Asking:
             answer = yield effect
         except Exception as error:
             raise SummaryRefusedError("the summarizer failed") from error
-        return checked_answer(answer, nonce, request), request
+        return checked_answer(answer, nonce, request)
 
     def _part(self, request: SummaryRequest, nonce: str) -> Core[SummaryEntry]:
         """The summary of a part, short enough for a merge."""
-        text, _ = yield from self._ask(request, nonce)
+        text = yield from self._ask(request, nonce)
         return SummaryEntry(SUMMARY, cut_to(text, self._part_tokens, self.count))
 
     # -- what fits -----------------------------------------------------------------------------

@@ -45,20 +45,29 @@ class WithSummary:
 
 
 def choose(
-    index: MessageIndex, free: Sequence[MessageGroup], target: Predicate, *, allowed: int, overhead: int, gain: int
+    index: MessageIndex,
+    free: Sequence[MessageGroup],
+    newest: Sequence[MessageGroup],
+    target: Predicate,
+    *,
+    allowed: int,
+    overhead: int,
+    gain: int,
 ) -> list[MessageGroup]:
     """The oldest groups whose place a summary of ``allowed`` tokens should take, so that the target holds with it.
 
-    Summaries among them are always taken first. What is new must have ``gain`` tokens; if it has not, there is
-    nothing to do, but to make one summary of several. Where the target cannot be reached, it is all of them.
+    Summaries among them are always taken first; ``newest`` are those that may change and not leave. What is new must
+    have ``gain`` tokens; if it has not, there is nothing to do, but to make one summary of several. Where the target
+    cannot be reached, it is all of them.
     """
     old = [group for group in free if group.kind is GroupKind.SUMMARY]
     new = [group for group in free if group.kind is not GroupKind.SUMMARY]
+    summaries = [*old, *newest]
     index.value(tokens)  # In one batch what would else be counted group by group.
     sizes = list(map(index.tokens_of, new))
     if sum(sizes) < gain or not new:
-        return _in_order(old) if len(old) > 1 else []
-    replaced = sum(map(index.tokens_of, old))
+        return summaries if len(summaries) > 1 else []
+    replaced = sum(map(index.tokens_of, summaries))
     taken, gained = list(old), 0
     for group in old:
         index.exclude(group, "summary")
@@ -69,9 +78,4 @@ def choose(
         if gained >= gain and target(WithSummary.of(index, min(allowed, replaced) + overhead)):
             break
     index.include(*taken)
-    return _in_order(taken)
-
-
-def _in_order(groups: Sequence[MessageGroup]) -> list[MessageGroup]:
-    """In the order of the conversation."""
-    return sorted(groups, key=lambda group: group.positions[0])
+    return [*taken, *newest]

@@ -37,9 +37,8 @@ def _read(name: str, argument: str) -> tuple[CompactionStrategy | None, list[str
                 return load_config(name), []
             except ConfigError as error:
                 return None, [str(fault) for fault in error.faults]
-    except ModuleNotFoundError as error:
-        needs = f"a configuration needs the package {error.name}; install it with"
-        raise Failure(f'{needs}: pip install "chat-compaction[config]"') from error
+    except ModuleNotFoundError as error:  # It says what to install.
+        raise Failure(str(error)) from error
     except OSError as error:
         raise Failure(f"{shown(name)}: {reason_of(error)}") from error
 
@@ -73,4 +72,8 @@ def config(ctx: click.Context, /, file: str, to: Any) -> None:
         return
     from ..config import dumps_config
 
-    write_output(dumps_config(strategy, to))
+    try:
+        text = dumps_config(strategy, to)
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
+    write_output(text)

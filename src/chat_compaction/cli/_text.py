@@ -160,6 +160,8 @@ def _why(report: CompactionReport) -> str:
         return f"no need: {report.trigger}"
     if report.skipped == "target" or report.stopped_by == "target":
         return f"reached the target {report.target}"
+    if report.stopped_by == "exhausted":
+        return f"above the target {report.target}, but the strategy has no more to do, and what is kept fits"
     return f"above the target {report.target}, but no more may leave, and the trigger no longer holds"
 
 

@@ -31,7 +31,10 @@ class Argument:
 
     def is_default(self, value: Any) -> bool:
         """Whether a value is what stands there if nothing is given."""
-        default = self._default.factory() if isinstance(self._default, attrs.Factory) else self._default  # type: ignore[arg-type]
+        default = self._default
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+            # One that is made of other arguments is always said.
+            default = _NONE_GIVEN if default.takes_self else default.factory()
         return type(value) is type(default) and bool(value == default)
 
 

@@ -8,9 +8,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
-from cattrs import AttributeValidationNote, BaseValidationError, ClassValidationError, IterableValidationNote
 
 from .._errors import CompactionError
+
+try:
+    from cattrs import AttributeValidationNote, BaseValidationError, ClassValidationError, IterableValidationNote
+except ModuleNotFoundError as error:
+    message = 'configuration needs the package cattrs: pip install "chat-compaction[config]"'
+    raise ModuleNotFoundError(message, name=error.name) from None
 
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _MOST_SHOWN = 80
@@ -84,7 +89,7 @@ def faults_of(error: BaseException, path: str = "") -> Iterator[ConfigFault]:
         for one in error.exceptions:
             yield from faults_of(one, _joined(path, one))
     else:
-        known = isinstance(error, ValueError | TypeError)
+        known = isinstance(error, ValueError | TypeError | ModuleNotFoundError)
         yield ConfigFault(path, str(error) if known else f"{type(error).__name__}: {error}")
 
 

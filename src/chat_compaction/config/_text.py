@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -44,16 +45,21 @@ def parsed(text: str, format: str, source: str | None) -> Any:
 def rendered(data: dict[str, Any], format: str) -> str:
     """The text of data."""
     if format == "toml":
-        import tomlkit
-
+        tomlkit = _needed("tomlkit", "writing TOML", "tomlkit")
         if nulls := list(_nulls(data, "")):
             raise ConfigError(nulls)
-        return tomlkit.dumps(data)
+        return str(tomlkit.dumps(data))
     if format == "yaml":
-        import yaml
-
-        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+        return str(_needed("yaml", "YAML", "PyYAML").safe_dump(data, sort_keys=False, allow_unicode=True, width=120))
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _needed(module: str, what: str, package: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        message = f'{what} needs the package {package}: pip install "chat-compaction[config]"'
+        raise ModuleNotFoundError(message, name=module) from None
 
 
 def _nulls(data: Any, path: str) -> Iterator[ConfigFault]:
@@ -82,16 +88,16 @@ def _distinct(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def _yaml(text: str) -> Any:
-    import yaml
+    yaml = _needed("yaml", "YAML", "PyYAML")
 
-    class Loader(yaml.SafeLoader):
+    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
             _distinct((key, None) for key in keys if isinstance(key, str))
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(text, Loader)  # noqa: S506  # a safe one
+        return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         at = "" if mark is None else f" (at line {mark.line + 1}, column {mark.column + 1})"

@@ -149,6 +149,7 @@ def _as(converter: Converter, value: Any, cls: Any) -> Any:
     options = get_args(cls) or (cls,)
     if value is None and bool not in options:
         return False  # TOML has no null.
-    if type(value) in options and attrs.has(type(value)) and SUMMARIZERS.name_of(type(value)) is None:
+    plain = type(value) in options and attrs.has(type(value)) and not isinstance(value, CompactionStrategy)
+    if plain and SUMMARIZERS.name_of(type(value)) is None:
         return _arguments(converter, value)
     return converter.unstructure(value)

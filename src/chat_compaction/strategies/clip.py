@@ -19,7 +19,7 @@ ClipKind = Literal["tool_result", "tool_call", "assistant", "user"]
 ClipTo = Literal["target", "min_tokens"]
 _KINDS: tuple[str, ...] = get_args(ClipKind)
 _ROUNDS = 4
-"""How often a text is clipped again that came out too long, since a format writes it with something around it."""
+"""How often the common length is set anew, where some text could not be clipped to it."""
 
 
 def _kinds(value: object) -> object:
@@ -161,25 +161,19 @@ class _Work:
             self._stuck.add(id(text))
 
     def _clip(self, text: _Text, limit: int) -> bool:
-        position, allowed = text.position, limit
-        raw, others = self._whole.setdefault(position, self.index.raw(position)), self._clipped.get(position, {})
-        while allowed > 0:
-            shorter = self._shorter(text.part, allowed)
-            if shorter is None:
-                return False
-            texts = {**others, text.number: shorter}
-            written = self.index.format.with_texts(raw, texts)
-            if written is None:
-                return False
-            # Arguments may be written with other white space than they came with.
-            (size,) = self.index.count_texts([self.index.format.read(written, position).parts[text.number].text])
-            if size <= limit:
-                if not self.index.rewrite(text.group, {position: written}, "clip"):
-                    return False
-                self._clipped[position], text.size = texts, size
-                return True
-            allowed -= size - limit
-        return False
+        position, shorter = text.position, self._shorter(text.part, limit)
+        if shorter is None:
+            return False
+        texts = {**self._clipped.get(position, {}), text.number: shorter}
+        written = self.index.format.with_texts(self._whole.setdefault(position, self.index.raw(position)), texts)
+        if written is None:
+            return False
+        # Arguments may be written with other white space, and a format of the user's as it likes.
+        (size,) = self.index.count_texts([self.index.format.read(written, position).parts[text.number].text])
+        if size > limit or not self.index.rewrite(text.group, {position: written}, "clip"):
+            return False
+        self._clipped[position], text.size = texts, size
+        return True
 
     def _shorter(self, part: Part, limit: int) -> str | None:
         if part.kind is TOOL_CALL and is_object(part.text):

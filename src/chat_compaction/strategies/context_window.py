@@ -49,9 +49,9 @@ class ContextWindowStrategy(CompactionStrategy):
     4. Above ``summarize_at``, a ``summarizer`` sums up the oldest groups, where there is one.
     5. Above ``truncate_at``, the oldest groups leave.
 
-    Each stage frees ``room`` of its threshold: at 0.4, clearing at 50 % of the budget goes down to 30 %, so that the
-    next calls find a cached prefix. ``fits`` means: within the budget. What the caller sends beside the list counts
-    where the index knows of it (``reserved``).
+    Each stage frees ``room`` of its threshold: by default, clearing at 50 % of the budget goes down to 25 %, so
+    that the next calls find a cached prefix. ``fits`` means: within the budget. What the caller sends beside the
+    list counts where the index knows of it (``reserved``).
 
     Clearing old observations halves what an agent costs at an equal solve rate, and a summary behind it saves
     more (arXiv 2508.21433). A port of ``ContextWindowCompactionStrategy`` of the Microsoft Agent Framework for
@@ -74,7 +74,7 @@ class ContextWindowStrategy(CompactionStrategy):
     clip_above: float = attrs.field(default=0.1, validator=_share)
     summarize_at: float | None = attrs.field(default=None, validator=attrs.validators.optional(_share))
     truncate_at: float = attrs.field(default=0.8, validator=_share)
-    room: float = attrs.field(default=0.4, validator=_room)
+    room: float = attrs.field(default=0.5, validator=_room)
     keep_tool_uses: int = attrs.field(default=3, validator=non_negative)
     min_preserved_groups: int = attrs.field(default=2, validator=non_negative)
     trigger: Predicate = attrs.field(init=False, eq=False)
@@ -133,8 +133,8 @@ class ContextWindowStrategy(CompactionStrategy):
             **clearing,
             **kept,
             keep_tool_uses=self.keep_tool_uses,
-            # Not a little at each call, since each costs the cache.
-            clear_at_least=self._freed(self.tool_results_at) // 4,
+            # All of the room or nothing: a little at each call would cost the prompt cache each time.
+            clear_at_least=self._freed(self.tool_results_at),
         )
         # What is huge may well be the newest message, which none of the other stages touches.
         yield ClipStrategy(**self._at(min(self._shares()[1:])), **who, max_tokens=self._limit(self.clip_above))

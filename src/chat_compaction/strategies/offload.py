@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator, Iterator
 from heapq import nlargest
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -82,6 +82,8 @@ class OffloadStrategy(CompactionStrategy):
     >>> OffloadStrategy(store, trigger=cc.tokens > 50_000, target=cc.tokens <= 30_000).min_tokens
     1000
     """
+
+    shortens: ClassVar[bool] = True
 
     store: OffloadStore | TextStore = attrs.field(kw_only=False, validator=_a_store)
     min_tokens: int = attrs.field(default=1_000, validator=non_negative)

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from .._effects import Core, Effect
-from .._groups import MessageGroup
+from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._marks import mark
 from .._predicates import tokens
@@ -94,6 +94,7 @@ class SummarizationStrategy(CompactionStrategy):
         except SummaryRefusedError as error:
             index.report_failure(_WHAT, error.__cause__ or str(error))
             if asked:
+                self._memory.calls.forget(asked[-1])
                 self._memory.failed(self.clock(), max_failures=self.max_failures, backoff=self.backoff)
         else:
             if asked:
@@ -102,20 +103,25 @@ class SummarizationStrategy(CompactionStrategy):
     def _chosen(self, index: MessageIndex) -> list[MessageGroup]:
         """What a summary is to stand for; nothing where it would not be worth a call."""
         gain = self.max_summary_tokens // 4 if self.min_gain is None else self.min_gain
-        overhead = index.format.overhead if framing_of(index.counter) else 0
-        target, free = self.effective_target, self.candidates(index)
-        chosen = choose(index, free, target, allowed=self.max_summary_tokens, overhead=overhead, gain=max(1, gain))
-        return chosen if self._room(index, chosen) >= _LEAST_BODY else []
+        free, overhead = self.candidates(index), _overhead(index)
+        # With a floor of 0 the newest group may be replaced, though not leave: a summary may be.
+        summaries = [group for group in self.rewritable(index) if group.kind is GroupKind.SUMMARY]
+        newest = [group for group in summaries if group not in free]
+        sizes = {"allowed": self.max_summary_tokens, "overhead": overhead, "gain": max(1, gain)}
+        chosen = choose(index, free, newest, self.effective_target, **sizes)
+        return chosen if chosen and self._room(index, chosen) >= _LEAST_BODY else []
 
     def _room(self, index: MessageIndex, chosen: Sequence[MessageGroup]) -> int:
         """The tokens that the words of a summary may have: within the bound, and smaller than what it replaces."""
-        limit = min(self.max_summary_tokens, sum(map(index.tokens_of, chosen)) - 1)
-        return limit - index.count_texts([mark("")])[0]
+        smaller = sum(map(index.tokens_of, chosen)) - _overhead(index) - 1
+        return min(self.max_summary_tokens, smaller) - index.count_texts([mark("")])[0]
 
     def _replaced(self, index: MessageIndex, chosen: Sequence[MessageGroup], asked: list[SummaryRequest]) -> Core[None]:
         """Ask, and let what comes back take the place of the groups, or raise."""
-        positions = shown_positions(index, chosen)
-        facts, room = facts_in(index, positions, self.must_keep), self._room(index, chosen)
+        facts = facts_in(index, shown_positions(index, chosen), self.must_keep)
+        room = self._room(index, chosen)
+        if facts and with_facts("", facts, room - _LEAST_BODY, index.count_texts)[1] and self._is_little(index, chosen):
+            raise SummaryRefusedError("not asked, since what must be kept is as much as would be replaced")
         asking = Asking(
             count=index.count_texts,
             effect=lambda request: self._effect(request, index, asked),
@@ -126,12 +132,12 @@ class SummarizationStrategy(CompactionStrategy):
             sections=self.sections,
             facts=facts,
         )
-        body, request = yield from asking.summary(entries_of(index, chosen, reasoning=self.include_reasoning))
-        try:
-            self._put(index, chosen, body, facts, room)
-        except SummaryRefusedError:
-            self._memory.calls.forget(request)
-            raise
+        body = yield from asking.summary(entries_of(index, chosen, reasoning=self.include_reasoning))
+        self._put(index, chosen, body, facts, room)
+
+    def _is_little(self, index: MessageIndex, chosen: Sequence[MessageGroup]) -> bool:
+        """Whether what is replaced is no more than a summary may have: with more of it there would be more room."""
+        return sum(map(index.tokens_of, chosen)) <= self.max_summary_tokens
 
     def _put(
         self, index: MessageIndex, chosen: Sequence[MessageGroup], body: str, facts: Sequence[str], room: int
@@ -149,7 +155,9 @@ class SummarizationStrategy(CompactionStrategy):
         outer = index._ledger.current
         with index._ledger.stage() as current:  # So that one that is refused leaves an earlier summary as it was.
             if outer is not None:
-                current.protected, current.worded = outer.protected, outer.worded
+                chosen_firsts = {group.positions[0] for group in chosen}
+                free = {first: why for first, why in outer.protected.items() if first not in chosen_firsts}
+                current.protected, current.worded = free, outer.worded
             before = index.value(tokens)
             if not index.summarize(chosen, text, _REASON):
                 raise SummaryRefusedError("the rules of the format leave no place for a summary")
@@ -189,6 +197,11 @@ class _Question:
     def __repr__(self) -> str:
         # It stands in the error that says that the summarizer is async.
         return repr(self.strategy.summarizer)
+
+
+def _overhead(index: MessageIndex) -> int:
+    """What a message counts beside its text."""
+    return index.format.overhead if framing_of(index.counter) else 0
 
 
 def _stand_in(size: int, index: MessageIndex) -> str:

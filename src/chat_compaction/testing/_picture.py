@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from .._index import MessageIndex
-from .._messages import REASONING, TEXT, TOOL_CALL, TOOL_RESULT, Message, Part
+from .._messages import COMPACTION, REASONING, TEXT, TOOL_CALL, TOOL_RESULT, Message, Part
 from .._predicates import tokens
 from .._strategy import CompactionStrategy
 from .._text import shown, text_table
@@ -68,6 +68,8 @@ def _kind(view: Message) -> str:
     """What a message is, in a word."""
     if view.summary:
         return "summary"
+    if view.kinds & COMPACTION.bit:
+        return "compaction"
     if view.answers:
         return "result"
     return "call" if view.calls else "reasoning" if view.reasoning_only else view.role.value
@@ -83,6 +85,8 @@ def _part(part: Part) -> str:
         return f"{part.name}({_arguments(part.text)})"
     if part.kind is REASONING:
         return f"(thinking) {part.text}"
+    if part.kind is COMPACTION:
+        return part.text or "(encrypted)"
     media = " ".join(f"[{media.kind}]" for media in part.media)
     plain = part.kind in (TEXT, TOOL_RESULT) or media
     return f"{part.text} {media}" if plain else f"[{part.kind.value}] {part.text}"
