@@ -421,6 +421,13 @@ class Unresolved(Plain):
         super().__init__(limit)
 
 
+class Called:
+    """An object that is called as a function."""
+
+    def __call__(self, strategy: cc.CompactionStrategy, index: cc.MessageIndex) -> None:
+        """Nothing."""
+
+
 BYTES: Any = re.compile(b"x")
 
 
@@ -596,12 +603,13 @@ def test_what_cannot_be_imported_is_a_fault() -> None:
         (cc.ReducerStrategy(lambda messages: messages, TRIGGER), "reducer"),
         (cc.TruncationStrategy(trigger=odd | TRIGGER), "trigger"),
         (FunctionStrategy(lambda strategy, index: None, trigger=TRIGGER), "function"),
+        (FunctionStrategy(Called(), trigger=TRIGGER), "function"),
         (PipelineStrategy(Attrs(trigger=TRIGGER, weights={3: 1.0})), "stages[0].weights.3"),  # type: ignore[dict-item]
         (Attrs(trigger=TRIGGER, anything=object()), "anything"),
         (Attrs(trigger=TRIGGER, patterns=[BYTES]), "patterns[0]"),
         (Forgetful(3), "size"),
     ],
-    ids=["lambda", "predicate", "function", "key", "object", "bytes", "forgetful"],
+    ids=["lambda", "predicate", "function", "object of a function", "key", "object", "bytes", "forgetful"],
 )
 def test_what_has_no_name_cannot_be_written(made: cc.CompactionStrategy, path: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -192,7 +192,14 @@ def test_where_the_two_sides_must_alternate_they_do(number: int) -> None:
 
 def test_anthropic_begins_with_the_user() -> None:
     """Rule K7: the summary takes the place of the user's first message, in the user's role."""
-    history = [user("task"), *anthropic_step("a"), *anthropic_step("b"), user("more"), *anthropic_step("c"), said("end")]
+    history = [
+        user("task"),
+        *anthropic_step("a"),
+        *anthropic_step("b"),
+        user("more"),
+        *anthropic_step("c"),
+        said("end"),
+    ]
     index = index_of(history, format="anthropic")
     assert index.summarize(index.groups[:3], "Looked.", "summary")
     assert roles(index) == ["user", "user", "assistant", "user", "assistant"]

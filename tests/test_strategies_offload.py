@@ -633,12 +633,12 @@ def test_wrong_arguments(arguments: dict[str, Any], error: type[Exception], text
 def test_the_page_has_every_argument() -> None:
     """Each argument but those of the base stands in the table, with its default."""
     page = (ROOT / "docs/strategies/offload.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", page, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \|([^|]*)\|", page, re.MULTILINE))
     base = {field.name: field.default for field in attrs.fields(cc.CompactionStrategy)}
     own = [field for field in attrs.fields(OffloadStrategy) if base.get(field.name) != field.default]
     for field in own:
         default = "" if field.default is attrs.NOTHING else repr(field.default).replace("'", '"')
-        assert rows[field.name].strip("`").replace(",", "") == default.replace(",", ""), field.name
+        assert rows[field.name].strip(" `").replace(",", "") == default.replace(",", ""), field.name
 
 
 @settings(max_examples=40)

@@ -208,6 +208,13 @@ class MessageIndex:
         of = self._ledger.grouping.of
         return [place for place, bundle in enumerate(of) if bundle.included and place not in bundle.absent]
 
+    def positions_of(self, group: MessageGroup) -> tuple[int, ...]:
+        """The positions at which a message of this group stands: all of them, but for those that were replaced by none.
+
+        Of a group that is out, those at which one would stand.
+        """
+        return tuple(self._bundle(group).shown)
+
     def view(self, position: int) -> Message:
         """Our view of what stands at a position: the caller's message, or what was written in its place."""
         return self._ledger.views[self._checked_position(position)]

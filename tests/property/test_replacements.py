@@ -140,7 +140,9 @@ class ReplacementMachine(RuleBasedStateMachine):
             assert now == "summary"
             shown = {position for group in groups for position in group.positions} & {*self.index.included_positions()}
             assert any(self.index.view(position).summary for position in shown)
-            assert not any(self.index.view(position).opens_turn for position in shown if self.index.view(position).summary)
+            assert not any(
+                self.index.view(position).opens_turn for position in shown if self.index.view(position).summary
+            )
 
     @precondition(lambda self: self.history)
     @rule(number=numbers)

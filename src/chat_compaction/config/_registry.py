@@ -81,7 +81,8 @@ class Registry:
 
     def _name_among(self, homes: Iterable[tuple[str, str]], named: Any) -> str | None:
         # Only what is called the same is imported to be looked at.
-        called = (name for name, home in homes if home.endswith(f":{named.__qualname__}"))
+        own = getattr(named, "__qualname__", None)
+        called = (name for name, home in homes if home.partition(":")[2] == own)
         return next((name for name in called if self._is(name, named)), None)
 
     def _is(self, name: str, named: Any) -> bool:
