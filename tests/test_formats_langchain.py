@@ -100,6 +100,12 @@ def test_objects_and_their_stored_forms_read_alike(raw: Any, expected: Message) 
             {"type": "reasoning", "summary": [{"text": "a"}, {"text": "b"}], "encrypted_content": "x"},
             Part(REASONING, "a\nb", media=(Media("encrypted_reasoning"),)),
         ),
+        ({"type": "compaction", "content": "in short"}, Part(PartKind.COMPACTION, "in short")),
+        (
+            {"type": "compaction", "encrypted_content": "x"},
+            Part(PartKind.COMPACTION, media=(Media("encrypted_reasoning"),)),
+        ),
+        ({"type": "compaction", "content": None}, Part(PartKind.OPAQUE)),
         ({"type": "image_url", "image_url": {"url": "https://a.b"}}, Part(MEDIA, media=(Media("image"),))),
         ({"type": "image_url", "image_url": "https://a.b"}, Part(MEDIA, media=(Media("image"),))),
         ({"type": "image", "base64": BASE64, "mime_type": "image/png"}, Part(MEDIA, media=(Media("image"),))),

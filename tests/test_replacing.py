@@ -183,7 +183,7 @@ def test_a_summary_stands_behind_the_users_words_that_stay() -> None:
 
 @pytest.mark.parametrize("number", range(1, 8))
 def test_where_the_two_sides_must_alternate_they_do(number: int) -> None:
-    """Rule K7: Bedrock takes user and assistant in turns, so the summary takes a role that fits, or a word beside it."""
+    """Rule K7: Bedrock takes user and assistant in turns: the summary takes a role that fits, or a word beside it."""
     history = [{"role": message["role"], "content": [{"text": message["content"]}]} for message in LONG[1:]]
     index = index_of(history, format="bedrock_converse")
     assert index.summarize(index.groups[:number], "They talked.", "summary") or number == 1
@@ -232,6 +232,7 @@ def test_a_late_result_of_a_replaced_call_is_gone_with_it() -> None:
     assert index.rewrite(index.groups[2], {4: cleared("gone", "b")}, "cleared")
     index.extend([result("a", "late"), result("b", "late")])
     assert index.included_positions() == [0, 1, 3, 4, 5, 6, 8]
+    assert index.positions_of(index.groups[1]) == (1,)
     assert index.value(cc.messages) == 7
     index.restore(index.groups[1])
     assert index.included_positions() == list(range(9))

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import chat_compaction as cc
 from chat_compaction._marks import OPENING, mark, recognised, unmarked
 from chat_compaction._summarizing import SummaryRequest
+from chat_compaction.formats import FORMATS as FORMATS_BY_NAME
 from chat_compaction.strategies.summarization import DEFAULT_WINDOW, SummarizationStrategy
 from chat_compaction.testing import RecordingCounter, characters_counter, histories
 from tests.build import anthropic_step, call, index_of, result, said, step, system, user
@@ -635,6 +636,26 @@ def test_what_did_not_fit_shows() -> None:
     assert what == "must_keep"
     assert error == f"no room in the summary for {100 - kept} of 100 texts"
     assert kept > 5
+
+
+def test_where_what_must_be_kept_is_as_much_as_what_would_leave_nothing_is_asked() -> None:
+    """S4: nothing is lost, nothing is paid, and that nothing was done shows."""
+    summarizer, history = Summarizer(), [user("ABC-0001 " * 25), said("ok"), user("go on")]
+    sent, report = compact(summarizer, history, must_keep=lambda message: True)
+    assert sent == history
+    assert summarizer.requests == []
+    assert [failure.error for failure in report.failures] == [
+        "not asked, since what must be kept is as much as would be replaced"
+    ]
+
+
+def test_where_the_rules_leave_no_place_for_a_summary_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K7: a format that can't write one, say."""
+    monkeypatch.setattr(FORMATS_BY_NAME["openai_chat"].__class__, "saying", lambda *_: None)
+    history = chat(4)
+    sent, report = compact(Summarizer(), history)
+    assert sent == history
+    assert [failure.error for failure in report.failures] == ["the rules of the format leave no place for a summary"]
 
 
 # -- every format ----------------------------------------------------------------------------------------

@@ -140,6 +140,18 @@ def test_a_counter_of_which_the_whole_is_more_than_its_parts() -> None:
     assert all(asks.count([r.prompt])[0] + r.max_tokens <= 8_000 for r in summarizer.requests)
 
 
+@pytest.mark.parametrize("per", [1, 40])
+def test_a_counter_that_fits_no_plan_is_refused_before_anything_is_asked(per: int) -> None:
+    """Long texts that count far more than their parts: it ends, and nothing too long is sent."""
+    summarizer = Summarizer()
+    asks = attrs.evolve(
+        asking(summarizer), count=lambda texts: [len(text) + max(0, len(text) - 2_600) * per for text in texts]
+    )
+    with pytest.raises(SummaryRefusedError, match="does not fit"):
+        run(asks.summary(entries(300) if per > 1 else entries(3_000)))
+    assert all(asks.count([r.prompt])[0] + r.max_tokens <= 8_000 for r in summarizer.requests)
+
+
 def test_an_error_of_the_summarizer_is_the_cause() -> None:
     def broken(_: SummaryRequest) -> str:
         raise OSError("no connection")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import chat_compaction as cc
 from chat_compaction._marks import CLOSING, OPENING, mark
 from chat_compaction._summarizing import SECTIONS, TASK, SummaryEntry, SummaryRequest
+from chat_compaction._summarizing._fencing import nonce_for
 from chat_compaction._summarizing._rendering import entries_of, texts_of
 from chat_compaction._summarizing._request_text import make_request
 from tests.build import anthropic_step, call, index_of, result, said, signed, system, thought, user
@@ -172,6 +173,11 @@ def test_a_text_that_holds_the_word_of_its_own_fence_gets_another() -> None:
         assert nonce not in seen
         seen.add(nonce)
         entries.append(SummaryEntry("user", f"[{nonce} end] {nonce.upper()}"))
+
+
+def test_the_word_is_sought_until_it_is_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat_compaction._summarizing._fencing._DIGITS", 1)
+    assert nonce_for(["0123456789", "ABCDE"]) == "f"
 
 
 def test_neither_a_request_nor_an_entry_prints_the_conversation() -> None:

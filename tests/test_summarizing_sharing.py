@@ -226,6 +226,50 @@ def test_two_that_were_called_before_either_was_awaited() -> None:
     asyncio.run(main())
 
 
+def test_a_plain_function_that_returns_an_awaitable() -> None:
+    """What a lambda over an async client does: the call is shared just the same, by tasks and by a later thread."""
+
+    async def main() -> None:
+        gate, calls = AsyncGate(), SharedCalls()
+        summarizer = lambda request: gate(request)  # noqa: E731
+        tasks = [asyncio.create_task(ask(calls, summarizer)) for _ in range(3)]
+        await until(lambda: gate.asked)
+        tasks[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        gate.opened.set()
+        assert await asyncio.gather(*tasks[1:]) == ["summary of one"] * 2
+        assert gate.asked == 2
+        assert calls.ask(summarizer, ONE, None) == "summary of one"
+
+    asyncio.run(main())
+
+
+def test_two_lambdas_that_were_called_before_either_was_awaited() -> None:
+    """The one that is not needed is closed, not forgotten."""
+
+    async def main() -> None:
+        gate, calls = AsyncGate(), SharedCalls()
+        gate.opened.set()
+        first, second = (calls.ask(lambda request: gate(request), ONE, None) for _ in range(2))
+        assert [await first, await second] == ["summary of one"] * 2
+        assert gate.asked == 1
+
+    asyncio.run(main())
+
+
+def test_an_async_call_may_give_a_task() -> None:
+    """Any awaitable will do; one that is not needed and no coroutine goes on by itself."""
+
+    async def main() -> None:
+        gate, calls = AsyncGate(), SharedCalls()
+        gate.opened.set()
+        started = [calls.ask(lambda request: asyncio.ensure_future(gate(request)), ONE, 10) for _ in range(2)]
+        assert [await awaitable for awaitable in started] == ["summary of one"] * 2
+
+    asyncio.run(main())
+
+
 def test_a_thread_waits_for_a_task_of_another_thread() -> None:
     """By the time it finds the call it is async, so it gets an awaitable, which its own loop awaits."""
     gate, calls = Gate(), SharedCalls()

@@ -439,17 +439,21 @@ class Ledger:
         try:
             yield current
         except BaseException:
-            self.current = None
             self.undo(current)
             raise
         finally:
             self.current = outer
 
     def undo(self, done: Pass) -> None:
-        """Put everything back to where it was before."""
-        for bundle, was in done.changes.items():
-            self.put_back(bundle, was.excluded, was.rewritten)
-        self.see_changes()
+        """Put everything back to where it was before a pass, which is as if it had not begun then."""
+        current, self.current = self.current, None
+        try:
+            for bundle, was in done.changes.items():
+                self.put_back(bundle, was.excluded, was.rewritten)
+            self.see_changes()
+        finally:
+            self.current = current
+        done.changes.clear()
 
     def put_back(self, bundle: Bundle, excluded: str | None, rewritten: Rewritten | None) -> None:
         """Let a group stand as it stood before."""

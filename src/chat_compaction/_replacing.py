@@ -26,7 +26,10 @@ def rewrite(conversation: Conversation, bundle: Bundle, messages: Mapping[int, A
     unknown = set(messages).difference(bundle.positions)
     if unknown or not messages:
         raise ValueError(f"messages must be by positions of the group, {bundle.positions}, got {sorted(messages)}")
-    written = {position: _read(conversation, position, raw) for position, raw in messages.items()}
+    here = {p: conversation.message(p) if p not in bundle.absent else None for p in messages}
+    written = {p: _read(conversation, p, raw) for p, raw in messages.items() if raw is not here[p]}
+    if not written:
+        return True  # So it stands already.
     kept = [position for position in bundle.shown if written.get(position, bundle) is not None]
     if not kept:
         raise ValueError("messages must leave the group one message at least; exclude a group that leaves whole")

@@ -95,6 +95,11 @@ class CompactionStrategy(ABC):
                         f"{name} must be an argument or an annotated field of {cls.__name__}, got {value!r} in its body"
                     )
 
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return type(self).__name__
+
     def __repr__(self) -> str:
         # Only what differs from the default, and by the name of the argument.
         values = [(f.alias, getattr(self, f.name, None), f.default) for f in attrs.fields(type(self)) if f.init]
@@ -190,6 +195,13 @@ class CompactionStrategy(ABC):
                 index.exclude(group, reason)
             asked += 1
         return self.reached(index), asked
+
+    def undo(self, index: MessageIndex) -> None:
+        """Undo all that this pass did so far: nothing left, nothing was replaced. It may go on with something else."""
+        current = index._ledger.current
+        if current is None:
+            raise StrategyError("undo must be called by compact_core, while a compaction is under way")
+        index._ledger.undo(current)
 
     def run_stage(
         self, index: MessageIndex, stage: CompactionStrategy, keep: Callable[[CompactionReport], bool] | None = None
@@ -316,8 +328,7 @@ class CompactionStrategy(ABC):
 
     def _reporter(self, index: MessageIndex, started: float) -> Reporter:
         explanation = self.trigger.explain(index)
-        name = type(self).__name__
-        return Reporter(name, self.trigger, self.effective_target, index, explanation, started, self.fits)
+        return Reporter(self.name, self.trigger, self.effective_target, index, explanation, started, self.fits)
 
     def _declined(self, index: MessageIndex, reporter: Reporter) -> CompactionReport | None:
         """The report of a compaction that has nothing to do; None where it has."""

@@ -1,4 +1,4 @@
-"""Replacements under any sequence of operations: what is sent is what the index says, and the caller's list comes back."""
+"""Replacements under any sequence of operations: the index says what is sent, and the caller's list comes back."""
 
 from __future__ import annotations
 
@@ -139,10 +139,9 @@ class ReplacementMachine(RuleBasedStateMachine):
             (now,) = {g.replaced for g in self.index.groups if g.positions in {old.positions for old in groups}}
             assert now == "summary"
             shown = {position for group in groups for position in group.positions} & {*self.index.included_positions()}
-            assert any(self.index.view(position).summary for position in shown)
-            assert not any(
-                self.index.view(position).opens_turn for position in shown if self.index.view(position).summary
-            )
+            summaries = [self.index.view(position) for position in shown if self.index.view(position).summary]
+            assert summaries
+            assert not any(view.opens_turn for view in summaries)
 
     @precondition(lambda self: self.history)
     @rule(number=numbers)

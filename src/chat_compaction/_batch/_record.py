@@ -20,7 +20,7 @@ import attrs
 
 from .._groups import GroupKind
 from .._problems import Problem, Repair
-from .._report import Blocker, CompactionReport, Exclusion
+from .._report import Blocker, CompactionReport, Exclusion, Failure, Replacement
 from ..formats._sessions._stream import Readable
 
 FOLDER = ".chat-compaction"
@@ -29,6 +29,8 @@ FOLDER = ".chat-compaction"
 _ITEMS: dict[str, Any] = {
     "excluded": Exclusion,
     "restored": Exclusion,
+    "replaced": Replacement,
+    "failures": Failure,
     "blocked_by": Blocker,
     "problems": Problem,
     "repairs": Repair,
@@ -144,9 +146,10 @@ def report_of(data: dict[str, Any]) -> CompactionReport:
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     for name, kind in _ITEMS.items():
         fields[name] = tuple(kind(**_item(item)) for item in fields[name])
+    fields["stages"] = tuple(map(report_of, fields["stages"]))
     return CompactionReport(**fields)
 
 
 def _item(data: dict[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"positions": tuple, "kind": GroupKind}
+    made: dict[str, Any] = {"positions": tuple, "written": tuple, "kind": GroupKind}
     return {name: made.get(name, lambda value: value)(value) for name, value in data.items()}

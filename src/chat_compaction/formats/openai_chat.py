@@ -25,7 +25,6 @@ from .._messages import MEDIA, REASONING, TEXT, TOOL, TOOL_CALL, TOOL_RESULT, Me
 from .._text import shown
 from ..counters import MediaCosts, OpenAIMediaCosts
 from ._base import (
-    MAPPINGS,
     PAIRS,
     Format,
     Place,
@@ -44,8 +43,18 @@ from ._base import (
 )
 from ._media import media
 from ._opaque import json_text, opaque
+from ._openai_chat import (
+    THOUGHT_LISTS,
+    THOUGHT_TEXTS,
+    answering,
+    given,
+    joined_content,
+    kept,
+    rewritten,
+    saying_instead,
+)
 from ._parts import merged
-from ._writing import arguments_like, content_like, own_list, read_back
+from ._writing import own_list, read_back
 from .rules import NotAdjacent, Rule
 
 _ROLES = {
@@ -66,13 +75,11 @@ _MEDIA = {
 }
 _OWN_ROLES = ("tool", "function")  # OpenAI Responses has the role "developer" too.
 _OWN_KEYS = ("tool_calls", "function_call", "tool_call_id", "refusal", "reasoning_content", "reasoning_details")
-_THOUGHT_LISTS = ("reasoning_details", "thinking_blocks")
-_THOUGHT_TEXTS = ("reasoning_content", "reasoning", "thinking")
-_JOINED_LISTS = (*_THOUGHT_LISTS, "images", "tool_calls")
-_JOINED_TEXTS = (*_THOUGHT_TEXTS, "refusal")
+_JOINED_LISTS = (*THOUGHT_LISTS, "images", "tool_calls")
+_JOINED_TEXTS = (*THOUGHT_TEXTS, "refusal")
 
 _RARE = frozenset(
-    {"parts", "name", "tool_name", "images", "refusal", "audio", "function_call", *_THOUGHT_LISTS, *_THOUGHT_TEXTS}
+    {"parts", "name", "tool_name", "images", "refusal", "audio", "function_call", *THOUGHT_LISTS, *THOUGHT_TEXTS}
 )
 """Fields that most messages are without."""
 
@@ -111,9 +118,9 @@ class OpenAIChatFormat(Format):
         if not usual and content is None and is_list(get(raw, "parts")):
             raise wrong((position, "parts"), f"is no field of OpenAI's chat {read_as(self.name)}")
         parts = tuple([part for part, _, _ in self._pieces(raw, role, here)])
-        name = "" if usual else string(_given(raw, "name"), here, "name")
+        name = "" if usual else string(given(raw, "name"), here, "name")
         if role == "tool":
-            name = name or ("" if usual else string(_given(raw, "tool_name"), here, "tool_name"))
+            name = name or ("" if usual else string(given(raw, "tool_name"), here, "tool_name"))
             call_id = self._call_id(raw, here, "tool_call_id")
             # Without an id the name is what ties the result to its call; it is sent, and counts, once.
             result = merged(TOOL_RESULT, parts, name="" if call_id else name, call_id=call_id)
@@ -129,7 +136,7 @@ class OpenAIChatFormat(Format):
         """The parts of a message in the order in which they are numbered."""
         usual, speaks = _is_usual(raw), role == "assistant"
         pieces = [] if usual or not speaks else list(self._reasoning(raw))
-        content = _given(raw, "content")
+        content = given(raw, "content")
         if isinstance(content, str):
             pieces.append((Part(TEXT, content), "content", None))
         elif content is not None:
@@ -140,12 +147,12 @@ class OpenAIChatFormat(Format):
         return [*pieces, *self._calls(raw, here)] if speaks else pieces
 
     def _reasoning(self, raw: Any) -> Iterator[_Piece]:
-        for key in _THOUGHT_LISTS:
+        for key in THOUGHT_LISTS:
             details = get(raw, key)
             if is_list(details) and details:
                 yield from ((_thought(detail), key, number) for number, detail in enumerate(details))
                 return
-        for key in _THOUGHT_TEXTS:
+        for key in THOUGHT_TEXTS:
             text = get(raw, key)
             if isinstance(text, str) and text:
                 yield Part(REASONING, text), key, None
@@ -155,7 +162,7 @@ class OpenAIChatFormat(Format):
         images = get(raw, "images")
         if is_list(images):
             yield from ((_medium("image", image), "images", number) for number, image in enumerate(images))
-        refusal = string(_given(raw, "refusal"), here, "refusal")
+        refusal = string(given(raw, "refusal"), here, "refusal")
         if refusal:
             yield Part(TEXT, refusal), "refusal", None
         audio = get(raw, "audio")
@@ -173,7 +180,7 @@ class OpenAIChatFormat(Format):
         return _medium(_MEDIA[kind], get(item, kind)) if kind in _MEDIA else opaque(item)
 
     def _calls(self, raw: Any, here: Place) -> Iterator[_Piece]:
-        for number, (call, at) in enumerate(items(_given(raw, "tool_calls"), here, "tool_calls")):
+        for number, (call, at) in enumerate(items(given(raw, "tool_calls"), here, "tool_calls")):
             call_id = self._call_id(call, at, "id")
             kind, arguments = ("function", "arguments") if get(call, "custom") is None else ("custom", "input")
             yield self._call(get(call, kind), (*at, kind), call_id, arguments), "tool_calls", number
@@ -191,7 +198,7 @@ class OpenAIChatFormat(Format):
 
     def _call_id(self, raw: Any, here: Place, key: str) -> str | None:
         """The id of a call, or of the call that a message answers; None where the server gives none."""
-        return string(_given(raw, key), here, key) or None
+        return string(given(raw, key), here, key) or None
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -209,23 +216,23 @@ class OpenAIChatFormat(Format):
                 stays = True
         if not stays:
             return None
-        fields = {key: _kept(get(raw, key), places) for key, places in gone.items()}
-        if not fields.keys().isdisjoint((*_THOUGHT_LISTS, *_THOUGHT_TEXTS)):
+        fields = {key: kept(get(raw, key), places) for key, places in gone.items()}
+        if not fields.keys().isdisjoint((*THOUGHT_LISTS, *THOUGHT_TEXTS)):
             # The same reasoning may stand there under another name as well.
-            fields |= {key: None for key in (*_THOUGHT_LISTS, *_THOUGHT_TEXTS) if key not in fields}
-        return _rewritten(raw, fields)
+            fields |= {key: None for key in (*THOUGHT_LISTS, *THOUGHT_TEXTS) if key not in fields}
+        return rewritten(raw, fields)
 
     @read_back
     def with_texts(self, raw: Any, texts: Mapping[int, str]) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; what a custom tool takes may be any text."""
         role = get(raw, "role")
         if role in _OWN_ROLES:
-            return _answering(raw, texts[0])
+            return answering(raw, texts[0])
         pieces = self._pieces(raw, role, (0,))
         fields: dict[str, Any] = {}
         for number, text in texts.items():
             _, key, place = pieces[number]
-            written = _saying_instead(key, get(raw, key) if place is None else get(raw, key)[place], text)
+            written = saying_instead(key, get(raw, key) if place is None else get(raw, key)[place], text)
             if written is None:
                 return None
             if place is None:
@@ -252,7 +259,7 @@ class OpenAIChatFormat(Format):
 
     def joined(self, first: Any, second: Any) -> Any | None:
         """See :class:`~chat_compaction.formats.Format`; results, sound and signed reasoning stay by themselves."""
-        if get(first, "role") != get(second, "role") or _given(first, "name") != _given(second, "name"):
+        if get(first, "role") != get(second, "role") or given(first, "name") != given(second, "name"):
             return None
         views = self.read(first, 0), self.read(second, 0)
         both = first, second
@@ -260,23 +267,18 @@ class OpenAIChatFormat(Format):
             return None
         if any(get(raw, "audio") or get(raw, "function_call") for raw in both):
             return None
-        fields: dict[str, Any] = {"content": _joined_content(*(_given(raw, "content") for raw in both))}
+        fields: dict[str, Any] = {"content": joined_content(*(given(raw, "content") for raw in both))}
         for key in _JOINED_LISTS:
-            fields[key] = [item for raw in both for item in _given(raw, key) or ()]
+            fields[key] = [item for raw in both for item in given(raw, key) or ()]
         for key in _JOINED_TEXTS:
-            fields[key] = "\n\n".join([text for raw in both if (text := _given(raw, key))])
-        given = {key: value for key, value in fields.items() if value}
-        return changed(first, **given)
+            fields[key] = "\n\n".join([text for raw in both if (text := given(raw, key))])
+        joined = {key: value for key, value in fields.items() if value}
+        return changed(first, **joined)
 
 
 def _is_usual(raw: Any) -> bool:
     """Whether a message has none of the rare fields: one look at a dict, where an object may answer for any."""
     return isinstance(raw, dict) and _RARE.isdisjoint(raw)
-
-
-def _given(raw: Any, key: str) -> Any:
-    """A field; one that is empty, or that the ``mistralai`` package marks as unset, is as absent."""
-    return get(raw, key) or None
 
 
 def _medium(kind: str, carrier: Any = None) -> Part:
@@ -304,59 +306,3 @@ def _signed(detail: Any) -> bool:
 def _words(part: Any) -> str:
     text = get(part, "text")
     return text if isinstance(text, str) else opaque(part).text
-
-
-# -- writing a message that has other fields -----------------------------------------------------
-
-
-def _kept(value: Any, gone: Collection[int | None]) -> list[Any] | None:
-    """What stays of a field; None for nothing."""
-    if None in gone:
-        return None
-    return [item for number, item in enumerate(value) if number not in gone] or None
-
-
-def _rewritten(raw: Any, fields: dict[str, Any]) -> Any:
-    """A copy with other fields: None takes a field out, since servers refuse null there; content becomes null."""
-    absent = {key for key, value in fields.items() if value is None and key != "content"}
-    if isinstance(raw, MAPPINGS):
-        return {key: value for key, value in {**raw, **fields}.items() if key not in absent}
-    twin = changed(raw, **{key: value for key, value in fields.items() if key not in absent or hasattr(raw, key)})
-    for key in absent:  # What is not set in a model is not sent.
-        getattr(twin, "model_fields_set", set()).discard(key)
-        (getattr(twin, "model_extra", None) or {}).pop(key, None)
-    return twin
-
-
-def _answering(raw: Any, text: str) -> Any:
-    """A copy of a result that is just this text."""
-    beside = {key: None for key in ("images", "refusal", "audio") if _given(raw, key) is not None}
-    return _rewritten(raw, {"content": content_like(get(raw, "content"), text), **beside})
-
-
-def _saying_instead(key: str, value: Any, text: str) -> Any | None:
-    """What stands in a field, or in one place of it, with another text."""
-    if isinstance(value, str):
-        return text
-    if key == "content":
-        return changed(value, **{kind_of(value): text})
-    if key == "tool_calls" and get(value, "custom") is not None:
-        return changed(value, custom=changed(get(value, "custom"), input=text))
-    body = value if key == "function_call" else get(value, "function")
-    arguments = arguments_like(get(body, "arguments"), text)
-    if arguments is None:
-        return None
-    written = changed(body, arguments=arguments)
-    return written if key == "function_call" else changed(value, function=written)
-
-
-def _joined_content(first: Any, second: Any) -> Any:
-    if first is None or second is None:
-        return first if second is None else second
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    return [
-        part
-        for content in (first, second)
-        for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
-    ]

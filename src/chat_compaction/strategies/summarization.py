@@ -152,12 +152,10 @@ class SummarizationStrategy(CompactionStrategy):
         text, left_out = with_facts(body, facts, room, index.count_texts)
         if not text:
             raise SummaryRefusedError(f"the summary of {size:,} tokens cannot be cut to {room:,}")
-        outer = index._ledger.current
+        chosen_firsts = {group.positions[0] for group in chosen}
+        protected = {first: why for first, why in index._ledger.protected.items() if first not in chosen_firsts}
         with index._ledger.stage() as current:  # So that one that is refused leaves an earlier summary as it was.
-            if outer is not None:
-                chosen_firsts = {group.positions[0] for group in chosen}
-                free = {first: why for first, why in outer.protected.items() if first not in chosen_firsts}
-                current.protected, current.worded = free, outer.worded
+            current.protected = protected
             before = index.value(tokens)
             if not index.summarize(chosen, text, _REASON):
                 raise SummaryRefusedError("the rules of the format leave no place for a summary")

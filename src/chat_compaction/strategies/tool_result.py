@@ -124,7 +124,7 @@ class ToolResultStrategy(CompactionStrategy):
         if self._replace(index, refused[::-1], old, before, []):
             return
         if self.clear_at_least and before - index.value(tokens) < self.clear_at_least:
-            _undo_pass(index)
+            self.undo(index)
 
     def _replace(
         self, index: MessageIndex, groups: Iterable[MessageGroup], old: _Old, before: int, refused: list[MessageGroup]
@@ -242,14 +242,3 @@ def _a_text(name: str, text: object) -> str:
     if not isinstance(text, str):
         raise StrategyError(f"{name} must return a text, got {shown(text)}")
     return text
-
-
-def _undo_pass(index: MessageIndex) -> None:
-    """Let everything stand as it did before this pass, or this stage of one."""
-    ledger = index._ledger
-    current, ledger.current = ledger.current, None
-    try:
-        if current is not None:
-            ledger.undo(current)
-    finally:
-        ledger.current = current
