@@ -62,7 +62,7 @@ $(RUNTIME): pyproject.toml | $(MADE)
 # Dependency groups need pip 25.1.
 $(DEVELOPMENT): pyproject.toml | $(MADE)
 	@$(PIP) install --upgrade "pip>=25.1"
-	@$(PIP) install --editable ".[cli]" --group dev --group docs
+	@$(PIP) install --editable ".[cli,config,endpoint,extractive,offload]" --group dev --group docs
 	@touch $(RUNTIME) $@
 
 $(BENCH): pyproject.toml

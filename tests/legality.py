@@ -11,8 +11,8 @@ It shares nothing with the package's own reading, grouping or rules: it looks at
   came with. A list that refers to the server's items, or begins with a result, may answer calls that it does not hold;
 - Anthropic: results stand in the turn behind the call (consecutive messages of one role are one turn), ahead of all
   else in it and in their message; what the provider runs itself is answered on its own side; the first message is a
-  user's; ids are unique; a system message comes behind the user's turn or a server tool's result, and ahead of the
-  assistant's, or last; no text is empty;
+  user's, or holds what the API made of all before it; ids are unique; a system message comes behind the user's turn or
+  a server tool's result, and ahead of the assistant's, or last; no text is empty;
 - Bedrock Converse: that, and the two roles alternate;
 - Gemini: as many results as calls, in the turn behind them; a turn with calls comes behind the user's;
 - ShareGPT: a user's message first, and the two sides alternate.
@@ -256,7 +256,7 @@ def _spoken(history: Sequence[Said], *asides: str) -> list[tuple[int, Said]]:
 
 def _first_user(history: Sequence[Said]) -> Iterator[Fault]:
     for position, message in _spoken(history, "system")[:1]:
-        if message.side != "user":
+        if message.side != "user" and not message.has("compaction"):
             yield Fault("first_role", f"messages[{position}] is the first and no user's", position)
 
 

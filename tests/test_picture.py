@@ -6,8 +6,23 @@ from typing import Any
 import pytest
 
 import chat_compaction as cc
+from chat_compaction.strategies.summarization import SummarizationStrategy
 from chat_compaction.testing import _picture, characters_counter, picture
-from tests.build import CHAT, Drop, anthropic_step, call, drop, result, said, signed, step, system, thought, user
+from tests.build import (
+    CHAT,
+    Drop,
+    anthropic_step,
+    call,
+    drop,
+    index_of,
+    result,
+    said,
+    signed,
+    step,
+    system,
+    thought,
+    user,
+)
 
 
 def drawn(strategy: cc.CompactionStrategy, history: list[Any], **settings: Any) -> list[str]:
@@ -80,6 +95,20 @@ def test_results_of_anthropic_are_results() -> None:
     """Although they stand in a user's message."""
     lines = drawn(KEEP, [user(), *anthropic_step("a", "b")])
     assert lines[2:4] == ["1  call    look() look()  kept", "2  result  seen seen      kept"]
+
+
+def test_a_summary_stands_where_it_is_written() -> None:
+    """And what it stands for is out; in a list that is loaded again it is known for one."""
+    history = [user("a" * 200), said("b" * 200), user("c"), said("d")]
+    strategy = SummarizationStrategy(
+        lambda _: "They greeted.", trigger=cc.messages > 3, min_preserved_groups=2, max_summary_tokens=300
+    )
+    lines = drawn(strategy, history)
+    assert [line.split("  ")[-1] for line in lines[1:5]].count("out: summary") == 1
+    assert [line.split("  ")[-1][:3] for line in lines[1:5]].count("-> ") == 1
+    index = index_of(history)
+    strategy.compact(index)
+    assert drawn(KEEP, index.included_messages())[1].split()[1] == "summary"
 
 
 def test_a_compaction_of_the_providers() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import chat_compaction as cc
 from chat_compaction.strategies.provider_compaction import ProviderCompactionStrategy, provider_compacted
-from chat_compaction.testing import characters_counter, histories
+from chat_compaction.testing import RecordingCounter, characters_counter, histories
 from tests._shared import load_session, recorded_sessions
 from tests.build import Raw, call, results, said, user
 from tests.legality import new_faults
@@ -165,11 +165,10 @@ def test_the_newest_compaction_never_leaves(
 def test_a_recorded_session() -> None:
     """K7, and of a real session: a task of 169,000 characters was compacted; what the API ignores is what leaves."""
     history = next(load_session(p) for p in recorded_sessions("anthropic") if p.stem == "pydantic-ai-005")
-    positions, report = compact(history, "anthropic")
-    assert positions == [1, 2, 3]
-    assert report.tokens_before is not None
-    assert report.tokens_after is not None
-    assert report.tokens_before > 100 * report.tokens_after
+    index = cc.MessageIndex.from_messages(history, format="anthropic", counter=RecordingCounter(framing=True))
+    assert ProviderCompactionStrategy().compact(index, hooks=()).changed
+    assert index.included_positions() == [1, 2, 3]
+    assert index.total(cc.tokens) > 50 * index.value(cc.tokens)
 
 
 def test_its_own_trigger_and_target() -> None:

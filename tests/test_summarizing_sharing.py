@@ -264,7 +264,7 @@ def test_an_async_call_may_give_a_task() -> None:
     async def main() -> None:
         gate, calls = AsyncGate(), SharedCalls()
         gate.opened.set()
-        started = [calls.ask(lambda request: asyncio.ensure_future(gate(request)), ONE, 10) for _ in range(2)]
+        started = [calls.ask(lambda request: asyncio.ensure_future(gate(request)), ONE, None) for _ in range(2)]
         assert [await awaitable for awaitable in started] == ["summary of one"] * 2
 
     asyncio.run(main())

@@ -30,7 +30,7 @@ class Said:
     """A message: whose side it is on, and its pieces.
 
     ``side`` is ``system``, ``user``, ``assistant`` or ``tool``; ``mark`` for what takes no part in the order of
-    speakers, such as the provider's own summary; ``unsent`` for what only the eye sees. ``refers``: a call may
+    speakers, such as OpenAI's own summary; ``unsent`` for what only the eye sees. ``refers``: a call may
     stand behind it, which the server knows.
     """
 
@@ -135,8 +135,7 @@ def _anthropic(message: Any) -> Said:
     content = message["content"]
     pieces = [_anthropic_block(block) for block in content] if isinstance(content, list) else list(_content(content))
     directive = message["role"] == "system" and not pieces and message.get("output_config")
-    summary = isinstance(content, list) and content and all(block["type"] == "compaction" for block in content)
-    return Said("mark" if directive or summary else message["role"], tuple(pieces))
+    return Said("mark" if directive else message["role"], tuple(pieces))
 
 
 def _anthropic_block(block: Any) -> Piece:
@@ -147,6 +146,8 @@ def _anthropic_block(block: Any) -> Piece:
         return Piece("result", block["tool_use_id"])
     if kind == "text":
         return Piece("text", text=block["text"] or "")
+    if kind == "compaction" and block.get("content"):
+        return Piece("compaction")
     return Piece("thought" if kind in ("thinking", "redacted_thinking") else "other")
 
 

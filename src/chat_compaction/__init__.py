@@ -70,25 +70,21 @@ if TYPE_CHECKING:
         MediaCosts,
         TokenizerCounter,
     )
-    from .strategies import (
-        ClipStrategy,
-        ContextWindowStrategy,
-        DeduplicateStrategy,
-        DropMediaStrategy,
-        DropReasoningStrategy,
-        FirstOf,
-        FunctionStrategy,
-        OffloadStrategy,
-        PipelineStrategy,
-        ProviderCompactionStrategy,
-        ReducerStrategy,
-        SlidingWindowStrategy,
-        SummarizationStrategy,
-        TokenBudgetStrategy,
-        ToolResultStrategy,
-        TruncationStrategy,
-        strategy,
-    )
+    from .strategies.clip import ClipStrategy
+    from .strategies.context_window import ContextWindowStrategy
+    from .strategies.deduplicate import DeduplicateStrategy
+    from .strategies.drop_media import DropMediaStrategy
+    from .strategies.drop_reasoning import DropReasoningStrategy
+    from .strategies.function import FunctionStrategy, strategy
+    from .strategies.offload import OffloadStrategy
+    from .strategies.pipeline import FirstOf, PipelineStrategy
+    from .strategies.provider_compaction import ProviderCompactionStrategy
+    from .strategies.reducer import ReducerStrategy
+    from .strategies.sliding_window import SlidingWindowStrategy
+    from .strategies.summarization import SummarizationStrategy
+    from .strategies.token_budget import TokenBudgetStrategy
+    from .strategies.tool_result import ToolResultStrategy
+    from .strategies.truncation import TruncationStrategy
 
     __version__: str
 

@@ -55,6 +55,9 @@ class Floor:
         for bundle in ledger.standing():
             if bundle.included and (bundle.pinned or self.preserve_system):
                 yield bundle, "pinned" if bundle.pinned else "system"
+        compaction = ledger.newest_compaction()
+        if compaction is not None and not compaction.pinned:
+            yield compaction, "compaction"
 
     def _newest_groups(self, ledger: Ledger, groups: int) -> list[Bundle]:
         others = (bundle for bundle in ledger.newest_first() if bundle.kind is not GroupKind.SYSTEM)

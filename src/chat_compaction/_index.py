@@ -10,7 +10,7 @@ import attrs
 from ._conversation import Conversation, IndexUpdate
 from ._departures import Departure
 from ._errors import CompactionError, ProtectedGroupError
-from ._groups import Bundle, GroupKind, MessageGroup
+from ._groups import Bundle, MessageGroup
 from ._ledger import Ledger
 from ._messages import Message
 from ._predicates import Metric, tokens
@@ -353,9 +353,11 @@ class MessageIndex:
             return ledger.current.worded.get(bundle.first)
         if bundle.pinned:
             return "pinned"
-        if bundle.kind is GroupKind.SYSTEM:
+        if ledger.is_system(bundle):
             return "system"
-        return "pending" if ledger.is_pending(bundle) else None
+        if ledger.is_pending(bundle):
+            return "pending"
+        return "compaction" if bundle is ledger.newest_compaction() else None
 
     # -- for people ----------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup
 from ._judge import Judge
-from ._messages import Message, Role, SummaryMark, Tie
+from ._messages import COMPACTION, Message, Role, SummaryMark, Tie
 from ._outgoing import Outgoing
 from ._pass import IN, Pass, Standing
 from ._problems import Problem
@@ -60,6 +60,8 @@ class Ledger:
     """The positions of messages in the user's role with an open mark: the user may have written them (rule S1)."""
     _signed: list[int] = attrs.field(init=False, factory=list)
     """The positions of messages with signed reasoning, and of those that had some."""
+    _compacted: list[int] = attrs.field(init=False, factory=list)
+    """The positions of what a provider made of all that stands ahead of it."""
     outgoing: Outgoing = attrs.field(init=False)
     counting: Counting = attrs.field(init=False)
 
@@ -127,7 +129,10 @@ class Ledger:
 
     def _note_places(self, position: int, view: Message, bundle: Bundle) -> None:
         """Note where something stands that is looked for."""
-        if self.pins[position] or bundle.kind is SYSTEM_GROUP:
+        compacts = view.kinds & COMPACTION.bit
+        if compacts:
+            self._compacted.append(position)
+        if self.pins[position] or (bundle.kind is SYSTEM_GROUP and not compacts):
             self._standing.append(position)
         elif view.speaks_for_user:
             self._speaking.append(position)
@@ -376,6 +381,8 @@ class Ledger:
         for bundle in bundles:
             before = self.outgoing.changed_from
             if not bundle.included:
+                if bundle.newest < self._bound_to():
+                    continue
                 self._change_from(bundle.first if before is None else min(before, bundle.first))
                 continue
             self._forget(position for position in bundle.shown if self.views[position].signed)
@@ -388,11 +395,20 @@ class Ledger:
             self._change_from(self.first_change())
 
     def first_change(self) -> int | None:
-        """The first position that is out or shows another message, or behind which the list was repaired."""
+        """The first position that is out or shows another message, or behind which the list was repaired.
+
+        What a provider made of all that stands ahead of it takes its place: reasoning is bound to that, and to nothing
+        ahead of it.
+        """
+        start, of = self._bound_to(), self.grouping.of
         out = self.included.groups < self.all.groups
-        gone = next((p for p, bundle in enumerate(self.grouping.of) if not bundle.included), None) if out else None
-        rewritten = min(self._originals, default=None)
+        gone = next((p for p in range(start, len(of)) if not of[p].included), None) if out else None
+        rewritten = min((p for p in self._originals if p >= start), default=None)
         return min((p for p in (gone, rewritten, self.repaired_from) if p is not None), default=None)
+
+    def _bound_to(self) -> int:
+        """Reasoning is bound to nothing ahead of this position."""
+        return self._newest_of(self._compacted) or 0
 
     def _change_from(self, position: int | None) -> None:
         """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
@@ -488,7 +504,7 @@ class Ledger:
         yield from self.grouping.pending(self.settings.pending_turns)
 
     def standing(self) -> Iterator[Bundle]:
-        """The groups that are pinned or hold a system message; one may come twice."""
+        """The groups that are pinned or hold a system message that is the caller's; one may come twice."""
         return (self.grouping.of[position] for position in self._standing)
 
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
@@ -511,6 +527,15 @@ class Ledger:
     def newest_included(self) -> Bundle | None:
         """The newest included group that is no system group (rule K2)."""
         return next((bundle for bundle in self.newest_first() if bundle.kind is not GroupKind.SYSTEM), None)
+
+    def is_system(self, bundle: Bundle) -> bool:
+        """Whether a group holds a system message of the caller's, and nothing that the provider made."""
+        return bundle.kind is SYSTEM_GROUP and not any(self.views[p].kinds & COMPACTION.bit for p in bundle.shown)
+
+    def newest_compaction(self) -> Bundle | None:
+        """The included group with the newest of what a provider made of all that stands ahead of it."""
+        position = self._newest_of(self._compacted)
+        return None if position is None else self.grouping.of[position]
 
     def last_users(self) -> Iterator[Bundle]:
         """The included group with the newest words of the user that are not pinned (rule K4).

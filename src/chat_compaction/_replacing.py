@@ -117,7 +117,9 @@ def _messages(
     if len(positions) < len(roles):
         return None
     written: dict[int, Written] = {}
-    for position, role, said in zip(positions, roles, (text, _FILLERS[roles[-1]]), strict=False):
+    # Marked, too: when the list is loaded again it is no word of the user's, and leaves with the summary.
+    beside = mark(_FILLERS[roles[-1]], conversation.settings.summary_key)
+    for position, role, said in zip(positions, roles, (text, beside), strict=False):
         raw = conversation.reader.format.saying(conversation.raw[position], said, role)
         message = None if raw is None else _read(conversation, position, raw)
         if message is None or message.view.role is not role:

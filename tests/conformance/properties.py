@@ -37,7 +37,16 @@ def first_nonsystem_user(outcome: Outcome) -> Iterator[str]:
 
 def first_role(messages: Sequence[Any]) -> str:
     """The role of the first message that is no system message; the user's where there is none."""
-    return next((message["role"] for message in messages if message["role"] not in SYSTEM), "user")
+    first = next((message for message in messages if message["role"] not in SYSTEM), None)
+    # Anthropic's own summary may come first, though it is the assistant's.
+    return "user" if first is None or _sums_up(first) else str(first["role"])
+
+
+def _sums_up(message: Any) -> bool:
+    content = message["content"]
+    return isinstance(content, list) and any(
+        block.get("type") == "compaction" and block.get("content") for block in content
+    )
 
 
 def order_kept(outcome: Outcome) -> Iterator[str]:

@@ -43,8 +43,7 @@ def picture(strategy: CompactionStrategy, history: Sequence[Any], **index_settin
     if not isinstance(strategy, CompactionStrategy):
         raise TypeError(f"strategy must be a CompactionStrategy, got {shown(strategy)}")
     index = MessageIndex.from_messages(history, **index_settings)
-    read = index.format.read
-    before = [read(message, position) for position, message in enumerate(history)]
+    before = [index.view(position) for position in range(len(index))]
     index.value(tokens)  # So that the report knows what there was.
     report = strategy.compact(index, hooks=())
     reasons = _reasons(index)
@@ -53,8 +52,8 @@ def picture(strategy: CompactionStrategy, history: Sequence[Any], **index_settin
     for position, view in enumerate(before):
         text, became = _text(view), f"out: {reasons.get(position, '')}"
         if position in sent:
-            raw = sent[position]
-            became = "kept" if raw is history[position] else f"-> {_changed(text, _text(read(raw, position)))}"
+            raw, now = sent[position], index.format.read(sent[position], position)
+            became = "kept" if raw is history[position] else f"-> {_changed(text, _text(now))}"
         rows.append((str(position), _kind(view), _short(text), became))
     return f"{text_table(('', 'before', '', 'after'), rows)}\n{report}"
 
