@@ -27,8 +27,8 @@ class Blocker:
     """A group that stands in the way of the target: why it may not leave, and its tokens if counted.
 
     ``reason`` is ``"system"``, ``"pinned"``, ``"pending"``, ``"compaction"`` (the provider's newest), ``"floor"``,
-    ``"last_user"``, the name of a rule of the format (``"first_user"``), or ``"strategy"`` for one that the strategy did
-    not choose.
+    ``"last_user"``, the name of a rule of the format (``"first_user"``), or ``"strategy"`` for one that the strategy
+    did not choose.
     """
 
     positions: tuple[int, ...]

@@ -16,7 +16,6 @@ from ._pass import Pass, Standing
 from ._predicates import Explanation, Predicate, groups, messages, tokens, turns
 from ._report import Blocker, CompactionReport, Exclusion, Replacement
 from ._rewriting import Rewriting
-from ._targets import token_limit
 
 
 @attrs.frozen
@@ -47,11 +46,12 @@ class Reporter:
     explanation: Explanation
     started: float
     fits: Callable[[MessageIndex], bool]
+    token_limit: int | None
 
     def declined(self, skipped: str) -> CompactionReport:
         """Nothing was done, and why; it counts nothing more than that needs."""
         at_floor = skipped == "floor"
-        if at_floor and token_limit(self.target) is not None:
+        if at_floor and self.token_limit is not None:
             self.index.value(tokens)  # By how many tokens it does not fit (rule K5).
         now = Measure.of(self.index)
         return self._report(
@@ -78,7 +78,7 @@ class Reporter:
         back = [bundle for bundle in moved if bundle.included]
         first = min((place for place in map(_first_changed, changes.items()) if place is not None), default=None)
         reached = self.target(self.index)
-        if first is not None or (not reached and token_limit(self.target) is not None):
+        if first is not None or (not reached and self.token_limit is not None):
             self.index.value(tokens)
         after = Measure.of(self.index)
         return self._report(
@@ -101,8 +101,8 @@ class Reporter:
         )
 
     def _over(self, now: Measure) -> int | None:
-        """The tokens above the smallest limit of the target."""
-        limit = token_limit(self.target)
+        """The tokens above the limit that the strategy keeps to."""
+        limit = self.token_limit
         return now.tokens - limit if limit is not None and now.tokens > limit else None
 
     def _report(self, before: Measure, after: Measure, **rest: Any) -> CompactionReport:

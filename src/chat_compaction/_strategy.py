@@ -23,7 +23,7 @@ from ._pass import Pass
 from ._predicates import Predicate
 from ._report import CompactionReport
 from ._reporting import Measure, Reporter
-from ._targets import check_target
+from ._targets import check_target, token_limit
 from ._text import shown
 from ._validators import a_bool, check_choice, non_negative
 from .instrumentation import Hook, check_hooks, emit
@@ -164,6 +164,11 @@ class CompactionStrategy(ABC):
     def reached(self, index: MessageIndex) -> bool:
         """Whether the target holds now."""
         return self.effective_target(index)
+
+    @property
+    def token_limit(self) -> int | None:
+        """The tokens above which a report says ``over_by``: the smallest limit of the target, if it has one."""
+        return token_limit(self.effective_target)
 
     def fits(self, index: MessageIndex) -> bool:
         """What the report says of the result: the target holds, or the trigger no longer does."""
@@ -328,7 +333,8 @@ class CompactionStrategy(ABC):
 
     def _reporter(self, index: MessageIndex, started: float) -> Reporter:
         explanation = self.trigger.explain(index)
-        return Reporter(self.name, self.trigger, self.effective_target, index, explanation, started, self.fits)
+        target = self.effective_target
+        return Reporter(self.name, self.trigger, target, index, explanation, started, self.fits, self.token_limit)
 
     def _declined(self, index: MessageIndex, reporter: Reporter) -> CompactionReport | None:
         """The report of a compaction that has nothing to do; None where it has."""

@@ -13,6 +13,7 @@ from .._index import MessageIndex
 from .._predicates import Predicate, tokens
 from .._strategy import CompactionStrategy
 from .._summarizing import Summarizer
+from .._summarizing._must_keep import Keep, as_must_keep
 from .._validators import a_callable, non_negative
 from .clip import ClipStrategy
 from .pipeline import common_floor, run_stages
@@ -46,7 +47,8 @@ class ContextWindowStrategy(CompactionStrategy):
     1. What a provider's own compaction covers leaves, at no loss.
     2. Above ``tool_results_at`` of the budget, old tool results are cleared.
     3. Ahead of what follows, a text above ``clip_above`` of the budget is cut to head and tail.
-    4. Above ``summarize_at``, a ``summarizer`` sums up the oldest groups, where there is one.
+    4. Above ``summarize_at``, a ``summarizer`` sums up the oldest groups, where there is one; ``must_keep`` says what
+       stands in a summary word for word (see :class:`SummarizationStrategy`).
     5. Above ``truncate_at``, the oldest groups leave.
 
     Each stage frees ``room`` of its threshold: by default, clearing at 50 % of the budget goes down to 25 %, so
@@ -70,6 +72,7 @@ class ContextWindowStrategy(CompactionStrategy):
     summarizer: Summarizer | None = attrs.field(
         default=None, kw_only=False, validator=attrs.validators.optional(a_callable)
     )
+    must_keep: tuple[Keep, ...] = attrs.field(default=(), converter=as_must_keep)
     tool_results_at: float = attrs.field(default=0.5, validator=_share)
     clip_above: float = attrs.field(default=0.1, validator=_share)
     summarize_at: float | None = attrs.field(default=None, validator=attrs.validators.optional(_share))
@@ -86,6 +89,11 @@ class ContextWindowStrategy(CompactionStrategy):
     def _check_max_output(self, _: object, value: int) -> None:
         if value >= self.window:
             raise ValueError(f"max_output must be less than the window ({self.window}), got {value}")
+
+    @must_keep.validator
+    def _check_must_keep(self, _: object, value: tuple[Keep, ...]) -> None:
+        if value and self.summarizer is None:
+            raise ValueError(f"must_keep is for summaries and needs a summarizer, got {value!r}")
 
     @truncate_at.validator
     def _check_truncate_at(self, _: object, value: float) -> None:
@@ -115,6 +123,11 @@ class ContextWindowStrategy(CompactionStrategy):
         """See :class:`CompactionStrategy`."""
         yield from run_stages(self, index, self.stages)
 
+    @property
+    def token_limit(self) -> int:
+        """See :class:`CompactionStrategy`."""
+        return self.input_budget
+
     def fits(self, index: MessageIndex) -> bool:
         """Whether a request is within the input budget."""
         return not index.exceeds(tokens, self.input_budget)
@@ -143,6 +156,7 @@ class ContextWindowStrategy(CompactionStrategy):
                 self.summarizer,
                 **self._at(self._summarize_at()),
                 **kept,
+                must_keep=self.must_keep,
                 max_summary_tokens=max(1, min(2_000, self.input_budget // 10)),
                 window=None if getattr(self.summarizer, "window", None) else min(DEFAULT_WINDOW, self.window),
             )
