@@ -28,7 +28,7 @@ from typing import Any
 
 from tests.wire import FORMATS, SYSTEM, Said, said
 
-__all__ = ["FORMATS", "SYSTEM", "Fault", "Link", "faults", "links", "new_faults"]
+__all__ = ["FORMATS", "SYSTEM", "Fault", "Judge", "Link", "faults", "faults_of", "links", "new_faults"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,11 @@ def faults(messages: Sequence[Any], format_name: str, complete: bool | None = No
 
     ``complete`` says whether the list holds every call that its results answer; None asks the list.
     """
-    history = said(messages, format_name)
+    return faults_of(said(messages, format_name), format_name, complete)
+
+
+def faults_of(history: Sequence[Said], format_name: str, complete: bool | None = None) -> list[Fault]:
+    """:func:`faults` of what was read already."""
     known = complete if complete is not None else format_name != "openai_responses" or _is_complete(history)
     found = list(_RESULTS[format_name](history, _links(history)))
     found = [fault for fault in found if known or fault.kind != "orphan_result"]
@@ -126,69 +130,100 @@ _BY_COUNT = (
 """Faults of two neighbours: who is to blame changes with what leaves."""
 
 
-def new_faults(before: Sequence[Any], after: Sequence[Any], format_name: str) -> list[Fault]:
+def new_faults(
+    before: Sequence[Any], after: Sequence[Any], format_name: str, places: Sequence[int] | None = None
+) -> list[Fault]:
     """The faults of ``after`` that ``before`` has not: valid stays valid, invalid never gets worse.
 
-    Messages are told apart by identity; of the faults that are about neighbours only the number counts.
+    ``places`` are the positions in ``before`` at which the messages of ``after`` stand, rewritten ones too; without
+    them messages are told apart by identity. Of the faults that are about neighbours only the number counts.
     """
-    complete = None
-    if format_name == "openai_responses":
-        complete = _is_complete(said(before, format_name))
-    known = Counter(_key(fault, before) for fault in faults(before, format_name, complete))
-    new = [*_strangers(before, after, format_name), *_parted(before, after, format_name)]
-    for fault in faults(after, format_name, complete):
-        key = _key(fault, after)
-        if known[key]:
-            known[key] -= 1
-        else:
-            new.append(fault)
-    return new
+    return Judge(before, format_name).new_faults(after, places)
 
 
-def _key(fault: Fault, messages: Sequence[Any]) -> tuple[str, str, int]:
-    return (fault.kind, fault.call_id, 0 if fault.kind in _BY_COUNT else id(messages[fault.position]))
+class Judge:
+    """:func:`new_faults` for many lists that are made of the same one, which is read once."""
+
+    def __init__(self, before: Sequence[Any], format_name: str) -> None:
+        self.format = format_name
+        self._before = list(before)
+        self._place = {id(message): position for position, message in enumerate(before)}
+        self._said = said(before, format_name)
+        self.faults = faults_of(self._said, format_name)
+        complete = _is_complete(self._said) if format_name == "openai_responses" else None
+        self._complete = complete
+        self._known = Counter(_key(fault, range(len(before))) for fault in faults_of(self._said, format_name, complete))
+        self.links = _links(self._said)
+        self._pairs = {_pair(link, range(len(before))) for link in self.links}
+
+    def new_faults(self, after: Sequence[Any], places: Sequence[int] | None = None) -> list[Fault]:
+        """The faults of a list that the first one has not."""
+        # One that nobody knows stands at a place of its own.
+        strange = len(self._before)
+        where = [self._place.get(id(m), strange + p) for p, m in enumerate(after)] if places is None else places
+        own = [place < strange and self._before[place] is message for place, message in zip(where, after, strict=True)]
+        history = [
+            self._said[place] if is_own else said([message], self.format)[0]
+            for place, message, is_own in zip(where, after, own, strict=True)
+        ]
+        known, new = self._known.copy(), [*self._strangers(history, where), *self._parted(after, history, where, own)]
+        for fault in faults_of(history, self.format, self._complete):
+            key = _key(fault, where)
+            if known[key]:
+                known[key] -= 1
+            else:
+                new.append(fault)
+        return new
+
+    def _strangers(self, history: Sequence[Said], where: Sequence[int]) -> list[Fault]:
+        """Results that answer another message's call than they did, which a reused id hides from the provider."""
+        return [
+            Fault("other_call", f"messages[{link.result}] answered another {link.call_id!r}", link.result, link.call_id)
+            for link in _links(history)
+            if link.call is not None and link.result is not None and _pair(link, where) not in self._pairs
+        ]
+
+    def _parted(
+        self, after: Sequence[Any], history: Sequence[Said], where: Sequence[int], own: Sequence[bool]
+    ) -> list[Fault]:
+        """Items of the model's that lost the reasoning that they came with, and reasoning that lost its item."""
+        if self.format != "openai_responses":
+            return []
+        kept = set(_partners(history, where))
+        # What was written anew is no item of the model's, unless it still says so by its id.
+        here = {
+            place: number
+            for number, (place, message, is_own) in enumerate(zip(where, after, own, strict=True))
+            if is_own or message.get("id")
+        }
+        return [
+            Fault("parted_reasoning", f"messages[{here[one]}] lost what it came with", here[one])
+            for pair in _partners(self._said, range(len(self._said)))
+            if pair not in kept
+            for one in pair
+            if one in here
+        ]
 
 
-def _strangers(before: Sequence[Any], after: Sequence[Any], format_name: str) -> list[Fault]:
-    """Results that answer another message's call than they did, which a reused id hides from the provider."""
-    pairs = {_pair(link, before) for link in links(before, format_name)}
-    return [
-        Fault("other_call", f"messages[{link.result}] answered another {link.call_id!r}", link.result, link.call_id)
-        for link in links(after, format_name)
-        if link.call is not None and link.result is not None and _pair(link, after) not in pairs
-    ]
+def _key(fault: Fault, where: Sequence[int]) -> tuple[str, str, int]:
+    return (fault.kind, fault.call_id, 0 if fault.kind in _BY_COUNT else where[fault.position])
 
 
-def _pair(link: Link, messages: Sequence[Any]) -> tuple[str, ...]:
-    return (link.call_id, *("" if p is None else str(id(messages[p])) for p in (link.call, link.result)))
+def _pair(link: Link, where: Sequence[int]) -> tuple[str | int | None, ...]:
+    return (link.call_id, *(None if position is None else where[position] for position in (link.call, link.result)))
 
 
-def _parted(before: Sequence[Any], after: Sequence[Any], format_name: str) -> list[Fault]:
-    """Items of the model's that lost the reasoning that they came with, and reasoning that lost its item."""
-    if format_name != "openai_responses":
-        return []
-    kept = set(_partners(after))
-    here = {id(message): position for position, message in enumerate(after)}
-    return [
-        Fault("parted_reasoning", f"messages[{here[one]}] lost what it came with", here[one])
-        for pair in _partners(before)
-        if pair not in kept
-        for one in pair
-        if one in here
-    ]
-
-
-def _partners(messages: Sequence[Any]) -> list[tuple[int, int]]:
-    """Each item of the model's and the newest reasoning ahead of it in the same response, by identity."""
+def _partners(history: Sequence[Said], where: Sequence[int]) -> list[tuple[int, int]]:
+    """Each item of the model's and the newest reasoning ahead of it in the same response, by place."""
     pairs: list[tuple[int, int]] = []
     thought: int | None = None
-    for message, item in zip(messages, said(messages, "openai_responses"), strict=True):
+    for place, item in zip(where, history, strict=True):
         if item.side != "assistant":
             thought = None
         elif item.only("thought"):
-            thought = id(message)
+            thought = place
         elif thought is not None:
-            pairs.append((thought, id(message)))
+            pairs.append((thought, place))
     return pairs
 
 

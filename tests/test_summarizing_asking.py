@@ -152,6 +152,18 @@ def test_a_counter_that_fits_no_plan_is_refused_before_anything_is_asked(per: in
     assert all(asks.count([r.prompt])[0] + r.max_tokens <= 8_000 for r in summarizer.requests)
 
 
+def test_a_merge_that_does_not_fit_is_not_sent() -> None:
+    """S2: each request is counted as it is sent, whatever was planned."""
+    summarizer = Summarizer()
+    asks = attrs.evolve(
+        asking(summarizer),
+        count=lambda texts: [len(text) + 9_000 * (" parts of one" in text and "chunk 1" in text) for text in texts],
+    )
+    with pytest.raises(SummaryRefusedError, match="does not fit"):
+        run(asks.summary(entries(300)))
+    assert {request.purpose for request in summarizer.requests} == {"chunk"}
+
+
 def test_an_error_of_the_summarizer_is_the_cause() -> None:
     def broken(_: SummaryRequest) -> str:
         raise OSError("no connection")

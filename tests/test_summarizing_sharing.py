@@ -245,6 +245,21 @@ def test_a_plain_function_that_returns_an_awaitable() -> None:
     asyncio.run(main())
 
 
+def test_a_function_that_is_async_now_and_then() -> None:
+    """Who takes over from a cancelled call takes what it gets."""
+
+    async def main() -> None:
+        gate, calls = AsyncGate(), SharedCalls()
+        tasks = [
+            asyncio.create_task(ask(calls, lambda request: "plain" if gate.asked else gate(request))) for _ in "12"
+        ]
+        await until(lambda: gate.asked)
+        tasks[0].cancel()
+        assert await tasks[1] == "plain"
+
+    asyncio.run(main())
+
+
 def test_two_lambdas_that_were_called_before_either_was_awaited() -> None:
     """The one that is not needed is closed, not forgotten."""
 

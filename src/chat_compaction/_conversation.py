@@ -96,7 +96,7 @@ class Conversation:
         kept = changed if reader.format is self.reader.format else 0
         views, pins = reader.read(history[kept:], kept)
         self._looked_from = kept
-        self._take(reader, history, self.ledger.originals()[:kept] + views, self.ledger.pins[:kept] + pins)
+        self._take(reader, history, self.ledger.words.originals()[:kept] + views, self.ledger.pins[:kept] + pins)
         return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
 
     def refresh(self) -> tuple[int, ...]:
@@ -124,7 +124,7 @@ class Conversation:
         reader = self.reader.settled_by(self.raw)
         if reader.format is not self.reader.format:
             return self._take(reader, self.raw, *reader.read(self.raw))
-        views = list(self.ledger.originals())
+        views = list(self.ledger.words.originals())
         for position in positions:
             views[position : position + 1] = reader.views(self.raw[position : position + 1], position)
         return self._take(reader, self.raw, views, pins)
@@ -144,8 +144,8 @@ class Conversation:
             self.refresh()
             return
         views, pins = self.reader.read(newest, len(self.raw) - 1)
-        if views[0] != self.ledger.original(len(self.raw) - 1) or pins != self.ledger.pins[-1:]:
-            before = self.ledger.originals()[:-1], self.ledger.pins[:-1]
+        if views[0] != self.ledger.words.original(len(self.raw) - 1) or pins != self.ledger.pins[-1:]:
+            before = self.ledger.words.originals()[:-1], self.ledger.pins[:-1]
             self._take(self.reader, self.raw, before[0] + views, before[1] + pins)
 
     def _first_difference(self, history: list[Any]) -> tuple[int | None, list[int]]:
@@ -162,7 +162,7 @@ class Conversation:
             if self.raw[position] is theirs and position < newest:
                 continue
             (view,), (pin,) = self.reader.read([theirs], position)
-            if view != self.ledger.original(position) or pin != self.ledger.pins[position]:
+            if view != self.ledger.words.original(position) or pin != self.ledger.pins[position]:
                 return position, equal
             equal.append(position)
         return found, equal
@@ -174,7 +174,7 @@ class Conversation:
         the counts of those messages are forgotten.
         """
         old = self.ledger
-        known = old.originals()
+        known = old.words.originals()
         differ = [
             position
             for position, (ours, theirs) in enumerate(zip(known, views, strict=False))
@@ -200,8 +200,10 @@ class Conversation:
         old, new = self.ledger, Ledger(self.settings, format)
         # Without reasoning a message counts less; whether it is sent so is to be seen anew.
         told = range(known if format is old.format else 0)
-        counted = [UNKNOWN if old.outgoing.lost_reasoning(place) else old.known_of_original(place) for place in told]
-        counted = [UNKNOWN if was.uncounted else was for was in counted]
+        counted = [
+            UNKNOWN if was.uncounted or old.outgoing.lost_reasoning(place) else was
+            for place, was in enumerate(map(old.words.known_of_original, told))
+        ]
         counted += [UNKNOWN] * (len(views) - len(counted))
         for view, pin, was in zip(views, pins, counted, strict=True):
             new.append(view, pinned=pin, known=was)
@@ -240,13 +242,13 @@ class Conversation:
     def project(self) -> list[Any]:
         """The messages to send: the caller's own, or copies without bound reasoning."""
         of = self.ledger.grouping.of
-        if self.ledger.outgoing.changed_from is None and not self.ledger.rewritten:
+        if self.ledger.outgoing.changed_from is None and not self.ledger.words.rewritten:
             return [raw for raw, bundle in zip(self.raw, of, strict=True) if bundle.included]
         return [self._sent(place) for place, bundle in enumerate(of) if bundle.included and place not in bundle.absent]
 
     def message(self, position: int) -> Any:
         """What stands at a position: the caller's own object, or what was written in its place."""
-        written = self.ledger.written(position)
+        written = self.ledger.words.written(position)
         return self.raw[position] if written is None else written.raw
 
     def _sent(self, position: int) -> Any:

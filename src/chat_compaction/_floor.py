@@ -45,19 +45,19 @@ class Floor:
             why.setdefault(bundle.first, "floor")
         for bundle in self._newest_messages(ledger):
             why.setdefault(bundle.first, "floor")
-        for bundle in ledger.last_users() if self.keep_last_user else ():
+        for bundle in ledger.places.last_users() if self.keep_last_user else ():
             why.setdefault(bundle.first, "last_user")
         return why
 
     def _standing(self, ledger: Ledger) -> Iterator[tuple[Bundle, str]]:
         """The groups that stay wherever they stand; the last reason for a group is the one to tell."""
         yield from ((bundle, "pending") for bundle in ledger.pending() if bundle.included)
-        for bundle in ledger.standing():
+        for bundle in ledger.places.standing():
             if bundle.included and (bundle.pinned or self.preserve_system):
                 yield bundle, "pinned" if bundle.pinned else "system"
-        compaction = ledger.newest_compaction()
-        if compaction is not None and not compaction.pinned:
-            yield compaction, "compaction"
+        compaction = ledger.places.newest_compaction()
+        if compaction is not None and not ledger.pins[compaction]:
+            yield ledger.grouping.of[compaction], "compaction"
 
     def _newest_groups(self, ledger: Ledger, groups: int) -> list[Bundle]:
         others = (bundle for bundle in ledger.newest_first() if bundle.kind is not GroupKind.SYSTEM)

@@ -198,7 +198,7 @@ class MessageIndex:
         are copies without it.
         """
         ledger = self._ledger
-        everything = ledger.included.messages == ledger.all.messages and not ledger.rewritten
+        everything = ledger.included.messages == ledger.all.messages and not ledger.words.rewritten
         if everything and ledger.outgoing.changed_from is None:
             return list(self._conversation.raw)
         return self._conversation.project()
@@ -357,7 +357,7 @@ class MessageIndex:
             return "system"
         if ledger.is_pending(bundle):
             return "pending"
-        return "compaction" if bundle is ledger.newest_compaction() else None
+        return "compaction" if ledger.places.newest_compaction() in bundle.positions else None
 
     # -- for people ----------------------------------------------------------------------------
 

@@ -7,27 +7,28 @@ log and the rules of neighbours cannot disagree.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice, takewhile
 from operator import attrgetter
 
 import attrs
 
+from ._binding import Binding
 from ._counting import Counting
 from ._cuts import Cuts
 from ._errors import CompactionError
 from ._groups import Bundle, Grouping, GroupKind, MessageGroup
 from ._judge import Judge
-from ._messages import COMPACTION, Message, Role, SummaryMark, Tie
+from ._messages import COMPACTION, Message, Tie
 from ._outgoing import Outgoing
 from ._pass import IN, Pass, Standing
+from ._places import Places
 from ._problems import Problem
-from ._rewriting import Original, Rewriting, Rewritten, Written
+from ._rewriting import Rewriting, Rewritten, Written
 from ._rulebook import RuleBook
 from ._settings import IndexSettings
-from ._totals import NOTHING, SUMMARY_GROUP, SYSTEM_GROUP, UNKNOWN, Known, Totals
+from ._totals import SUMMARY_GROUP, SYSTEM_GROUP, UNKNOWN, Known, Totals
+from ._words import Words
 from .formats import Format
 
 
@@ -46,24 +47,11 @@ class Ledger:
     included: Totals = attrs.field(init=False, factory=Totals)
     current: Pass | None = attrs.field(init=False, default=None)
     """The compaction under way."""
-    rewritten: dict[Bundle, None] = attrs.field(init=False, factory=dict)
-    """The groups that were replaced."""
-    _originals: dict[int, Original] = attrs.field(init=False, factory=dict)
-    """By position, the caller's message where another stands, or none."""
-    repaired_from: int | None = attrs.field(init=False, default=None)
-    """The first position behind which the list is another than the one that the provider saw."""
-    _standing: list[int] = attrs.field(init=False, factory=list)
-    """The positions of pinned and of system messages."""
-    _speaking: list[int] = attrs.field(init=False, factory=list)
-    """The positions of the user's messages that are not pinned (rule K4)."""
-    _claimed: list[int] = attrs.field(init=False, factory=list)
-    """The positions of messages in the user's role with an open mark: the user may have written them (rule S1)."""
-    _signed: list[int] = attrs.field(init=False, factory=list)
-    """The positions of messages with signed reasoning, and of those that had some."""
-    _compacted: list[int] = attrs.field(init=False, factory=list)
-    """The positions of what a provider made of all that stands ahead of it."""
     outgoing: Outgoing = attrs.field(init=False)
     counting: Counting = attrs.field(init=False)
+    words: Words = attrs.field(init=False)
+    places: Places = attrs.field(init=False)
+    binding: Binding = attrs.field(init=False)
 
     @grouping.default
     def _new_grouping(self) -> Grouping:
@@ -85,6 +73,18 @@ class Ledger:
     def _new_counting(self) -> Counting:
         return Counting(self.settings, self.format, self.grouping, self.outgoing, self.all, self.included)
 
+    @words.default
+    def _new_words(self) -> Words:
+        return Words(self.views, self.grouping, self.counting)
+
+    @places.default
+    def _new_places(self) -> Places:
+        return Places(self.views, self.grouping)
+
+    @binding.default
+    def _new_binding(self) -> Binding:
+        return Binding(self.settings.drops_reasoning, self.places, self.words, self.outgoing, self.counting)
+
     # -- growing -------------------------------------------------------------------------------
 
     def append(self, view: Message, *, pinned: bool, known: Known = UNKNOWN) -> None:
@@ -94,11 +94,12 @@ class Ledger:
         """
         position = len(self.views)
         joined, ties = self.grouping.place(view)
-        late = self._late(joined, ties, stays=pinned or view.speaks_for_user) if self.rewritten and joined else None
+        stays = pinned or view.speaks_for_user
+        late = self._late(joined, ties, stays=stays) if joined and self.words.rewritten else None
         out = [bundle for bundle in joined if bundle.excluded] if joined else ()
         gone = [place for bundle in out for place in bundle.positions] if out else []
         held = bool(out) and any(bundle.held for bundle in out)
-        must_stay = pinned or (bool(out) and view.speaks_for_user)
+        must_stay = pinned or (bool(out) and stays)
         reason = out[0].excluded if out and len(out) == len(joined) and not must_stay else None
         # Nearly always a group begins, or gets longer and nothing else.
         was = joined[0].kind if joined else None
@@ -111,7 +112,7 @@ class Ledger:
         bundle.excluded, bundle.included = reason, reason is None
         self.views.append(view)
         self.pins.append(pinned)
-        self._note_places(position, view, bundle)
+        self.places.note(position, bundle, pinned=pinned)
         self.counting.append(bundle, known)
         if plain:
             self.all.append(bundle, known, was)
@@ -119,7 +120,8 @@ class Ledger:
         else:
             self._total(bundle, 1)
         self.judge.take(position, view, ties)
-        misplaced = self.cuts.append(stays=reason is None, before=self.original(position - 1) if position else None)
+        before = self.words.original(position - 1) if position else None
+        misplaced = self.cuts.append(stays=reason is None, before=before)
         if misplaced:
             self.judge.note(misplaced)
         if late is not None:
@@ -127,27 +129,13 @@ class Ledger:
         if gone or self.included.groups < self.all.groups:
             self._fill_behind(bundle, gone, held, must_stay)
 
-    def _note_places(self, position: int, view: Message, bundle: Bundle) -> None:
-        """Note where something stands that is looked for."""
-        compacts = view.kinds & COMPACTION.bit
-        if compacts:
-            self._compacted.append(position)
-        if self.pins[position] or (bundle.kind is SYSTEM_GROUP and not compacts):
-            self._standing.append(position)
-        elif view.speaks_for_user:
-            self._speaking.append(position)
-        elif view.summary is SummaryMark.OPEN and view.role is Role.USER:
-            self._claimed.append(position)
-        if view.signed:
-            self._signed.append(position)
-
     def _fill_behind(self, bundle: Bundle, gone: Sequence[int], held: bool, must_stay: bool) -> None:
         """See to the gaps when a message came behind them, and to groups that it brought back (``gone``)."""
         if gone and bundle.excluded is None:
             self._rejoined(bundle, must_stay)
             self._fill(self.cuts.set_staying(gone, True))
-            self._moved((bundle,))
-            self.see_changes()
+            self.binding.moved((bundle,), in_pass=self.current is not None)
+            self.binding.look()
         if held:
             self._hold(*self.cuts.refill_all())
         elif self.cuts.book.seams and self.included.groups < self.all.groups:
@@ -164,16 +152,12 @@ class Ledger:
         A result of a call that was replaced is gone with it, as one of an excluded call is (rule G2).
         """
         calls = [tie.call for tie in ties if tie.result is not None and tie.call is not None]
-        gone = any(call in self._originals and not self._calls_at(call) for call in calls)
+        gone = any(map(self.words.gone, calls))
         out = any(bundle.excluded is not None for bundle in joined)
         if len(joined) > 1 or (stays and (gone or out)):
             for bundle in joined:
                 self.restore(bundle)
         return joined[0].rewritten if gone and not out else None
-
-    def _calls_at(self, position: int) -> bool:
-        """Whether a tool is called in what stands at a position now."""
-        return position not in self.grouping.of[position].absent and self.views[position].calls
 
     def replace(self, position: int, view: Message) -> None:
         """Take another view of equal shape for a message; it is counted anew when somebody asks.
@@ -183,8 +167,8 @@ class Ledger:
         self.restore(self.grouping.of[position])
         self.counting.forget(position)
         self.views[position] = view
-        if view.signed and position not in self.signed(position, position + 1):
-            insort(self._signed, position)
+        if view.signed:
+            self.places.note_signed(position)
         self.judge.look_at(position, view)
 
     def _total(self, bundle: Bundle, sign: int) -> None:
@@ -211,7 +195,7 @@ class Ledger:
             self.included.add(moved)
         positions = (position for bundle in moved for position in bundle.shown)
         self._fill(self.cuts.set_staying(positions, reason is None))
-        self._moved(moved)
+        self.binding.moved(moved, in_pass=self.current is not None)
 
     def _total_anew(self) -> None:
         """Total what is in by the shorter way: one by one, or all without what is out."""
@@ -235,7 +219,7 @@ class Ledger:
 
     def include_all(self) -> None:
         """Bring back everything as the caller has it."""
-        for bundle in list(self.rewritten):
+        for bundle in list(self.words.rewritten):
             self.restore(bundle)
         if self.included.groups < self.all.groups or self.cuts.held():
             self.set_excluded(self.grouping.bundles.values(), None)
@@ -259,7 +243,7 @@ class Ledger:
         self._log((bundle,))
         bundle.held = bundle.included = held
         self.included.add((bundle,), 1 if held else -1)
-        self._moved((bundle,))
+        self.binding.moved((bundle,), in_pass=self.current is not None)
 
     def adopt_held(self) -> None:
         """Begin a pass: what a rule holds back from before is in for good, so that the floor counts on it."""
@@ -273,35 +257,9 @@ class Ledger:
         if self.current and any(not bundle.included for bundle in self.current.changes):
             leading, rule = self.cuts.leading(lambda bundle: bundle.first in self.protected)
             self.set_excluded(leading, rule)
-        self.see_changes()
+        self.binding.look()
 
     # -- replacing -----------------------------------------------------------------------------
-
-    def original(self, position: int) -> Message:
-        """The caller's message at a position, whatever stands there."""
-        known = self._originals.get(position)
-        return self.views[position] if known is None else known.view
-
-    def originals(self) -> list[Message]:
-        """The caller's messages."""
-        views = list(self.views) if self._originals else self.views
-        for position, original in self._originals.items():
-            views[position] = original.view
-        return views
-
-    def known_of_original(self, position: int) -> Known:
-        """What is known of the tokens of the caller's message at a position."""
-        original = self._originals.get(position)
-        return self.counting.known[position] if original is None else original.known
-
-    def written(self, position: int) -> Written | None:
-        """What stands at a position in place of the caller's message."""
-        rewritten = self.grouping.of[position].rewritten
-        return None if rewritten is None else rewritten.messages.get(position)
-
-    def shows(self, position: int) -> bool:
-        """Whether a message stands at a position while its group is in."""
-        return position not in self.grouping.of[position].absent
 
     def rewrite(
         self, bundle: Bundle, messages: Mapping[int, Written | None], rewriting: Rewriting, kind: GroupKind
@@ -333,37 +291,26 @@ class Ledger:
         bundle.rewritten, bundle.kind = rewritten, rewritten.kind if rewritten else old.was if old else bundle.kind
         bundle.absent = rewritten.absent if rewritten else frozenset()
         for position in changed:
-            self._set_words(position, after)
+            if position in after:
+                self.words.write(position, after[position])
+            else:
+                # Whether it is sent with its reasoning may be another matter now.
+                count_anew = self.binding.drops and self.words.original(position).signed
+                self.words.restore(position, count_anew=count_anew)
         self._total(bundle, 1)
         if rewritten is None:
-            self.rewritten.pop(bundle, None)
+            self.words.rewritten.pop(bundle, None)
         else:
-            self.rewritten[bundle] = None
+            self.words.rewritten[bundle] = None
         ends = self.cuts.rewritten(changed)
         if bundle.excluded is None:
             ends |= self.cuts.set_staying(sorted(bundle.absent - absent), False)
             ends |= self.cuts.set_staying(sorted(absent - bundle.absent), True)
         self._fill(ends)
-        if self.settings.drops_reasoning:
-            if rewritten is not None and changed:
-                from_here = self.outgoing.changed_from
-                self._change_from(min(changed) if from_here is None else min(from_here, *changed))
-            elif self.current is None:
-                self.see_changes()
-
-    def _set_words(self, position: int, messages: Mapping[int, Written | None]) -> None:
-        if position not in messages:
-            original = self._originals.pop(position)
-            self.views[position] = original.view
-            # Whether it is sent with its reasoning may be another matter now.
-            dropped = self.settings.drops_reasoning and original.view.signed
-            self.counting.put(position, UNKNOWN if dropped else original.known)
-            return
-        self._originals.setdefault(position, Original(self.views[position], self.counting.known[position]))
-        written = messages[position]
-        if written is not None:
-            self.views[position] = written.view
-        self.counting.put(position, NOTHING if written is None else UNKNOWN)
+        if rewritten is not None:
+            self.binding.rewritten(changed)
+        elif self.current is None:
+            self.binding.look()
 
     def _log_words(self, bundle: Bundle) -> None:
         """Remember in a compaction what a group held before its first change."""
@@ -371,61 +318,6 @@ class Ledger:
         if self.current is not None and self.current.changes[bundle].tokens is None:
             was = self.current.changes[bundle]
             self.current.changes[bundle] = was._replace(tokens=(bundle.least, bundle.uncounted))
-
-    # -- reasoning behind a change ----------------------------------------------------------------
-
-    def _moved(self, bundles: Iterable[Bundle]) -> None:
-        """Groups left or came back."""
-        if not self.settings.drops_reasoning:
-            return
-        for bundle in bundles:
-            before = self.outgoing.changed_from
-            if not bundle.included:
-                if bundle.newest < self._bound_to():
-                    continue
-                self._change_from(bundle.first if before is None else min(before, bundle.first))
-                continue
-            self._forget(position for position in bundle.shown if self.views[position].signed)
-            if self.current is None and bundle.first == before:
-                self.see_changes()
-
-    def see_changes(self) -> None:
-        """Look for the first position that left, or was repaired."""
-        if self.settings.drops_reasoning:
-            self._change_from(self.first_change())
-
-    def first_change(self) -> int | None:
-        """The first position that is out or shows another message, or behind which the list was repaired.
-
-        What a provider made of all that stands ahead of it takes its place: reasoning is bound to that, and to nothing
-        ahead of it.
-        """
-        start, of = self._bound_to(), self.grouping.of
-        out = self.included.groups < self.all.groups
-        gone = next((p for p in range(start, len(of)) if not of[p].included), None) if out else None
-        rewritten = min((p for p in self._originals if p >= start), default=None)
-        return min((p for p in (gone, rewritten, self.repaired_from) if p is not None), default=None)
-
-    def _bound_to(self) -> int:
-        """Reasoning is bound to nothing ahead of this position."""
-        return self._newest_of(self._compacted) or 0
-
-    def _change_from(self, position: int | None) -> None:
-        """Reasoning is dropped from here on: what that makes of a message is counted when somebody asks."""
-        old, new = (len(self.views) if place is None else place for place in (self.outgoing.changed_from, position))
-        self.outgoing.changed_from = position
-        self._forget(place for place in self.signed(min(old, new), max(old, new)) if self.grouping.of[place].included)
-
-    def signed(self, start: int, end: int | None = None) -> Iterator[int]:
-        """The positions from one to another of messages with signed reasoning."""
-        place = bisect_left(self._signed, start)
-        within = takewhile(lambda position: end is None or position < end, islice(self._signed, place, None))
-        return (position for position in within if self.views[position].signed and self.shows(position))
-
-    def _forget(self, positions: Iterable[int]) -> None:
-        """Messages that may be sent with or without their reasoning now are counted anew."""
-        for position in positions:
-            self.counting.forget(position)
 
     # -- compacting ----------------------------------------------------------------------------
 
@@ -466,7 +358,7 @@ class Ledger:
         try:
             for bundle, was in done.changes.items():
                 self.put_back(bundle, was.excluded, was.rewritten)
-            self.see_changes()
+            self.binding.look()
         finally:
             self.current = current
         done.changes.clear()
@@ -503,10 +395,6 @@ class Ledger:
             yield from filter(self._refers, self.grouping.bundles.values())
         yield from self.grouping.pending(self.settings.pending_turns)
 
-    def standing(self) -> Iterator[Bundle]:
-        """The groups that are pinned or hold a system message that is the caller's; one may come twice."""
-        return (self.grouping.of[position] for position in self._standing)
-
     def free(self, protected: Mapping[int, str]) -> Iterator[Bundle]:
         """The groups that may leave and have not been asked to."""
         bundles = self.grouping.bundles.items()
@@ -532,28 +420,6 @@ class Ledger:
         """Whether a group holds a system message of the caller's, and nothing that the provider made."""
         return bundle.kind is SYSTEM_GROUP and not any(self.views[p].kinds & COMPACTION.bit for p in bundle.shown)
 
-    def newest_compaction(self) -> Bundle | None:
-        """The included group with the newest of what a provider made of all that stands ahead of it."""
-        position = self._newest_of(self._compacted)
-        return None if position is None else self.grouping.of[position]
-
-    def last_users(self) -> Iterator[Bundle]:
-        """The included group with the newest words of the user that are not pinned (rule K4).
-
-        And one with an open mark that is newer: a mark that anybody could write frees nothing (rule S1).
-        """
-        said = self._newest_of(self._speaking)
-        claimed = self._newest_of(self._claimed)
-        if said is not None:
-            yield self.grouping.of[said]
-        if claimed is not None and (said is None or claimed > said):
-            yield self.grouping.of[claimed]
-
-    def _newest_of(self, positions: Sequence[int]) -> int | None:
-        of = self.grouping.of
-        found = (p for p in reversed(positions) if of[p].included and self.views[p].summary is not SummaryMark.KNOWN)
-        return next((position for position in found if position not in of[position].absent), None)
-
     def snapshot(self, bundle: Bundle) -> MessageGroup:
         """A group as a value."""
         return MessageGroup(
@@ -573,4 +439,4 @@ class Ledger:
 
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong in the history, by position."""
-        return self.judge.problems(self.originals(), self.grouping.unanswered(self.settings.pending_turns))
+        return self.judge.problems(self.words.originals(), self.grouping.unanswered(self.settings.pending_turns))

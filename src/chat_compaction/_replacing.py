@@ -95,7 +95,7 @@ def _place_of(ledger: Ledger, shown: Sequence[int]) -> int:
 
     What it tells of was done for them, or they were said before it.
     """
-    for user in ledger.last_users():
+    for user in ledger.places.last_users():
         if shown[0] < user.newest < shown[-1]:
             return bisect_left(shown, user.newest)
     return 0
@@ -169,7 +169,7 @@ class _Trial:
         """Whether the change may stay; ``written`` are the positions of new messages."""
         book, ledger = self._ledger.cuts.book, self._ledger
         wrong = Tally(p.rule for place in written for p in book.of_message(place, ledger.views[place]))
-        was = Tally(p.rule for place in written for p in book.of_message(place, ledger.original(place)))
+        was = Tally(p.rule for place in written for p in book.of_message(place, ledger.words.original(place)))
         if self._broken() - self._before or wrong - was:
             self.undo()
             return False

@@ -218,7 +218,7 @@ def _blockers(index: MessageIndex) -> tuple[Blocker, ...]:
 
 def _prefix(index: MessageIndex, first: int | None) -> int:
     """Tokens of what is included ahead of the first change, or the first repair."""
-    first = min((place for place in (first, index._ledger.repaired_from) if place is not None), default=None)
+    first = min((place for place in (first, index._ledger.binding.repaired_from) if place is not None), default=None)
     if first is None:
         return index.known(tokens)[0] - index._settings.reserved
     ledger = index._ledger
@@ -229,10 +229,10 @@ def _prefix(index: MessageIndex, first: int | None) -> int:
 def _reasoning(index: MessageIndex) -> dict[str, Any]:
     """What became of signed reasoning in kept messages behind the first position that is out, or was repaired."""
     ledger = index._ledger
-    first = ledger.first_change()
+    first = ledger.binding.first_change()
     if first is None:
         return {}
-    signed = [position for position in ledger.signed(first) if ledger.grouping.of[position].included]
+    signed = [position for position in ledger.places.signed(first) if ledger.grouping.of[position].included]
     bound = tuple(position for position in signed if not ledger.outgoing.lost_reasoning(position))
     return {
         "bound_reasoning": bound,

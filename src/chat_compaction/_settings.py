@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BoundReasoning = Literal["keep", "drop"]
 BOUND_REASONING = ("keep", "drop")
-_TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT)
+_TEXT = (PartKind.TEXT, PartKind.REASONING, PartKind.TOOL_RESULT, PartKind.COMPACTION)
 
 
 @attrs.frozen

@@ -44,8 +44,8 @@ class Work:
         # A copy of a pinned message is pinned, too.
         pinned = [raw for raw, is_pinned in zip(repaired.messages, repaired.pinned, strict=True) if is_pinned]
         mended = MessageIndex(repaired.messages, attrs.evolve(settings, pins=pinned), undisturbed=True)
-        mended._ledger.repaired_from = repaired.first_changed
-        mended._ledger.see_changes()
+        mended._ledger.binding.repaired_from = repaired.first_changed
+        mended._ledger.binding.look()
         return cls(mended, repaired)
 
     def told(self, report: CompactionReport) -> CompactionReport:

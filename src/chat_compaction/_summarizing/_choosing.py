@@ -10,6 +10,7 @@ import attrs
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._predicates import Metric, Predicate, groups, messages, tokens
+from ._rendering import shown_positions, texts_of
 
 
 @attrs.frozen
@@ -66,7 +67,8 @@ def choose(
     index.value(tokens)  # In one batch what would else be counted group by group.
     sizes = list(map(index.tokens_of, new))
     if sum(sizes) < gain or not new:
-        return summaries if len(summaries) > 1 else []
+        telling = [group for group in summaries if _tells(index, group)]
+        return summaries if len(telling) > 1 else []
     replaced = sum(map(index.tokens_of, summaries))
     taken, gained = list(old), 0
     for group in old:
@@ -79,3 +81,8 @@ def choose(
             break
     index.include(*taken)
     return [*taken, *newest]
+
+
+def _tells(index: MessageIndex, summary: MessageGroup) -> bool:
+    """Whether it is a summary, and not a message of ours that keeps the two sides in turn beside one."""
+    return any(any(texts_of(index.view(position))) for position in shown_positions(index, [summary]))

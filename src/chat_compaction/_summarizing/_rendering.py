@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._marks import OPENING, unmarked
 from .._messages import Message, Part, PartKind, Role
+from .._replacing import _FILLERS as BESIDE
 from ._request import SummaryEntry
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 SUMMARY = "summary"
 """Who speaks in the summary of what came before."""
 _TOOL = "tool"
+_BESIDE = frozenset(BESIDE.values())
 
 
 def shown_positions(index: MessageIndex, groups: Iterable[MessageGroup]) -> list[int]:
@@ -41,7 +43,8 @@ def texts_of(view: Message) -> Iterator[str]:
     """The words in which something may have to be kept: what was said, called and answered."""
     if view.summary is not None:
         # Beside the summary there may be a message of ours that only keeps the two sides in turn.
-        yield from (unmarked(part.text) for part in view.parts if part.text.startswith(OPENING))
+        bodies = (unmarked(part.text) for part in view.parts if part.text.startswith(OPENING))
+        yield from (body for body in bodies if body not in _BESIDE)
         return
     for part in view.parts:
         if part.kind in (PartKind.TEXT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT) and part.text:

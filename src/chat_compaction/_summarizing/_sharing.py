@@ -101,8 +101,7 @@ class SharedCalls:
 
     def _land(self, request: SummaryRequest, flight: _Flight, landed: _Landed) -> None:
         with self._lock:
-            if self._flights.get(request.digest) is flight:
-                del self._flights[request.digest]
+            del self._flights[request.digest]
             if landed.error is None and not landed.abandoned:
                 self._answers[request.digest] = landed.answer
                 while len(self._answers) > _REMEMBERED:

@@ -76,11 +76,10 @@ class ProviderCompactionStrategy(CompactionStrategy):
 def _covered_before(index: MessageIndex) -> int:
     """The position of the newest compaction, if what stands ahead of it may leave; 0 where nothing may."""
     ledger = index._ledger
-    newest = ledger.newest_compaction()
-    if newest is None or ledger.judge.server_has_calls:
+    place = ledger.places.newest_compaction()
+    if place is None or ledger.judge.server_has_calls:
         return 0
     views = ledger.views
-    place = max(position for position in newest.shown if _compacts(views[position]))
     encrypted = not any(part.text for part in views[place].parts if part.kind is COMPACTION)
     return 0 if encrypted and _is_window(views[:place]) else place
 
