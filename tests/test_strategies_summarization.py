@@ -502,7 +502,7 @@ def test_the_window_is_the_strategys_or_the_summarizers_own(
     asked = summarizer()
     compact(asked, chat(5, size=400), max_summary_tokens=300, **arguments)
     assert len(asked.requests) == calls
-    window: int = arguments.get("window") or getattr(asked, "window", DEFAULT_WINDOW)
+    window: int = arguments.get("window", getattr(asked, "window", DEFAULT_WINDOW))
     assert all(len(request.prompt) + request.max_tokens <= window for request in asked.requests)
 
 

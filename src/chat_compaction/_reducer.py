@@ -14,8 +14,9 @@ from ._errors import ContextOverflowError
 from ._index import MessageIndex
 from ._reader import checked_list
 from ._report import CompactionReport
+from ._running import ON_OVERFLOW, OnOverflow
 from ._settings import BoundReasoning, IndexSettings
-from ._strategy import ON_OVERFLOW, CompactionStrategy, OnOverflow
+from ._strategy import CompactionStrategy
 from ._text import shown
 from ._validators import check_choice
 from ._work import ON_INVALID, OnInvalid, Work

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import islice
-from time import perf_counter
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar
 
 import attrs
 
-from ._departures import deliver
-from ._effects import Core, Effect, arun, run, run_planned
-from ._errors import ContextOverflowError, StrategyError
+from ._effects import Core, Effect, arun, run
+from ._errors import StrategyError
 from ._eviction import Candidates, Unit, evict_certain, turns_that_may_leave
 from ._floor import Floor
 from ._groups import MessageGroup
 from ._index import MessageIndex, check_reason
 from ._ledger import Ledger
-from ._pass import Pass
 from ._predicates import Predicate
 from ._report import CompactionReport
-from ._reporting import Measure, Reporter
+from ._running import OnOverflow, compact_stage, compacted, planned
 from ._targets import check_target, token_limit
 from ._text import shown
-from ._validators import a_bool, check_choice, non_negative
-from .instrumentation import Hook, check_hooks, emit
-
-OnOverflow = Literal["report", "raise"]
-ON_OVERFLOW = ("report", "raise")
+from ._validators import a_bool, non_negative
+from .instrumentation import Hook
 
 
 def check_predicate(name: str, value: object) -> None:
@@ -221,25 +214,7 @@ class CompactionStrategy(ABC):
         outer = index._ledger.current
         if outer is None:
             raise StrategyError("run_stage must be called by compact_core, while a compaction is under way")
-        stage._check()
-        try:
-            report = yield from stage._staged(index, keep)
-        except _UndoneError as undone:
-            report = attrs.evolve(undone.report, undone=True)
-        outer.stages.append(report)
-        outer.failures += report.failures
-        return report
-
-    def _staged(self, index: MessageIndex, keep: Callable[[CompactionReport], bool] | None) -> Core[CompactionReport]:
-        reporter = self._reporter(index, perf_counter())
-        declined = self._declined(index, reporter)
-        if declined is not None:
-            return declined
-        with index._ledger.stage():
-            report = yield from self._pass(index, reporter)
-            if keep is not None and not keep(report):
-                raise _UndoneError(report)
-        return report
+        return (yield from compact_stage(stage, index, keep, outer))
 
     # -- for callers ---------------------------------------------------------------------------
 
@@ -254,15 +229,7 @@ class CompactionStrategy(ABC):
         index = history if isinstance(history, MessageIndex) else MessageIndex.from_messages(history, **settings)
         if settings and index is history:
             raise TypeError(f"settings must be given with a list of messages, got {', '.join(settings)} with an index")
-        self._check()
-        conversation = index._conversation
-        before = conversation.ledger, conversation.reader
-        try:
-            return run(self._asked(index, "report", perf_counter(), planning=True))
-        except _UndoneError as undone:
-            return undone.report
-        finally:
-            conversation.go_back_to(*before)
+        return run(planned(self, index))
 
     def compact(
         self, index: MessageIndex, *, on_overflow: OnOverflow = "report", hooks: Sequence[Hook] | None = None
@@ -274,122 +241,13 @@ class CompactionStrategy(ABC):
         then as it was. ``hooks`` are callables that take the report;
         None means the default, which logs through structlog.
         """
-        return run(self._compaction(index, on_overflow, hooks))
+        return run(compacted(self, index, on_overflow, hooks))
 
     async def acompact(
         self, index: MessageIndex, *, on_overflow: OnOverflow = "report", hooks: Sequence[Hook] | None = None
     ) -> CompactionReport:
         """:meth:`compact` for async code: effects are awaited, everything else is the same."""
-        return await arun(self._compaction(index, on_overflow, hooks))
-
-    def _compaction(
-        self, index: MessageIndex, on_overflow: OnOverflow, hooks: Sequence[Hook] | None
-    ) -> Core[CompactionReport]:
-        check_choice("on_overflow", on_overflow, ON_OVERFLOW)
-        check_hooks(hooks)
-        if not isinstance(index, MessageIndex):
-            raise TypeError(f"index must be a MessageIndex (MessageIndex.from_messages(history)), got {shown(index)}")
-        self._check()  # A class whose own constructor made no checks is checked here.
-        started = perf_counter()
-        conversation = index._conversation
-        before = conversation.ledger, conversation.reader
-        try:
-            report = yield from self._asked(index, on_overflow, started)
-        except BaseException as error:
-            # Edits in place that were found on the way may have grouped everything anew (rule K9).
-            conversation.go_back_to(*before)
-            if isinstance(error, ContextOverflowError):
-                emit(error.report, hooks)
-            raise
-        receiver = index._settings.on_excluded
-        if receiver is not None and report.changed:
-            deliver(conversation, receiver)
-        emit(report, hooks)
-        return report
-
-    def _asked(
-        self, index: MessageIndex, on_overflow: OnOverflow, started: float, *, planning: bool = False
-    ) -> Core[CompactionReport]:
-        """Ask the trigger, then work in a transaction."""
-        index._ledger.refuse_in_pass("compacted")
-        if index._settings.validate:
-            index.refresh()
-        else:
-            index._conversation.refresh_newest()
-        reporter = self._reporter(index, started)
-        # Edits in place are looked for where they can matter: when a compaction fires (rule C2).
-        if reporter.explanation.holds and index.refresh():
-            reporter = self._reporter(index, started)
-        declined = self._declined(index, reporter)
-        if declined is not None:
-            return declined
-        with index._ledger.transaction(planning=planning):
-            report = yield from self._pass(index, reporter)
-            if planning:
-                raise _UndoneError(report)
-            if on_overflow == "raise" and not report.fits:
-                raise ContextOverflowError(report)
-        return report
-
-    def _reporter(self, index: MessageIndex, started: float) -> Reporter:
-        explanation = self.trigger.explain(index)
-        target = self.effective_target
-        return Reporter(self.name, self.trigger, target, index, explanation, started, self.fits, self.token_limit)
-
-    def _declined(self, index: MessageIndex, reporter: Reporter) -> CompactionReport | None:
-        """The report of a compaction that has nothing to do; None where it has."""
-        if not reporter.explanation.holds:
-            return reporter.declined("trigger")
-        return reporter.declined("target") if self.reached(index) else None
-
-    def _pass(self, index: MessageIndex, reporter: Reporter) -> Core[CompactionReport]:
-        ledger = index._ledger
-        current = self._begin(ledger)
-        if not self._may_work(ledger, current):
-            return reporter.declined("floor")
-        before = Measure.of(index)
-        core = self.compact_core(index)
-        if inspect.isgenerator(core):
-            if current.planning:
-                current.interrupted = run_planned(cast("Core[Any]", core))
-            else:
-                yield from core
-        elif core is not None and not isinstance(core, bool):  # ``return self.evict(...)`` is natural.
-            raise StrategyError(f"{type(self).__name__}.compact_core must {_core_hint(core)}")
-        ledger.settle()
-        if index._settings.validate:
-            index._conversation.check_rules()
-        return reporter.completed(before, more=self._may_work(ledger, current))
-
-    def _begin(self, ledger: Ledger) -> Pass:
-        """Begin the pass under way: what a rule holds back is in for good, and what may not be touched is known."""
-        current = ledger.current or Pass()
-        ledger.adopt_held()
-        current.protected, current.worded = self.floor.protect(ledger), self.floor.keep_words(ledger)
-        if current.outer is not None:
-            current.protected |= current.outer.protected
-            current.worded |= current.outer.worded
-        return current
-
-    def _may_work(self, ledger: Ledger, current: Pass) -> bool:
-        """Whether there is a group that may leave, or one whose content may be replaced if the strategy does that."""
-        return any(ledger.free(current.protected)) or (self.shortens and any(ledger.free(current.worded)))
-
-
-class _UndoneError(Exception):
-    """Ends a plan, or a stage that is not kept: what was done is undone, and what it was is told."""
-
-    def __init__(self, report: CompactionReport) -> None:
-        super().__init__(report)
-        self.report = report
-
-
-def _core_hint(core: object) -> str:
-    if inspect.iscoroutine(core) or inspect.isasyncgen(core):
-        if inspect.iscoroutine(core):
-            core.close()
-        return "not be async: make it a generator, and yield an Effect for what must be awaited"
-    return f"exclude what should leave and return nothing, or be a generator of effects; got {shown(core)}"
+        return await arun(compacted(self, index, on_overflow, hooks))
 
 
 _DEFAULTS = {field.name: field.default for field in attrs.fields(CompactionStrategy)}

@@ -11,8 +11,9 @@ from typing import Any
 import attrs
 
 from .._reducer import as_chat_reducer
+from .._running import OnOverflow
 from .._settings import BoundReasoning
-from .._strategy import CompactionStrategy, OnOverflow
+from .._strategy import CompactionStrategy
 from .._work import OnInvalid
 from ..counters import Counter, EstimateCounter, MediaCosts
 from ..formats import Format

@@ -13,8 +13,9 @@ import attrs
 
 from .._errors import CompactionError, ContextOverflowError, SessionError
 from .._reducer import as_chat_reducer
+from .._running import OnOverflow
 from .._settings import BoundReasoning
-from .._strategy import CompactionStrategy, OnOverflow
+from .._strategy import CompactionStrategy
 from .._text import some
 from .._work import OnInvalid
 from ..counters import MediaCosts, resolve_counter, shared_cache
