@@ -170,7 +170,8 @@ def test_failures_show_in_the_report_and_in_that_of_the_whole() -> None:
 
 
 def test_a_plan_ends_within_a_stage_too() -> None:
-    """The stage says so, and the whole goes on with what it knows."""
-    report = runs(Asks(never_called), drop(cc.messages > 3)).plan(index_of())
-    assert [stage.stopped_by for stage in report.stages] == ["effect", "target"]
-    assert len(report.excluded) == 3
+    """Nobody knows what would follow: the stage says so, and so does the whole."""
+    report = runs(runs(Asks(never_called)), drop(cc.messages > 3)).plan(index_of())
+    assert [stage.stopped_by for stage in report.stages] == ["effect"]
+    assert [stage.stopped_by for stage in report.stages[0].stages] == ["effect"]
+    assert (len(report.excluded), report.stopped_by) == (1, "effect")

@@ -107,6 +107,37 @@ def test_wrong_use_changes_nothing(messages: dict[int, Any], error: type[Excepti
     assert index.snapshot() == before
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [
+        {1: said("no call any more")},
+        {2: None},
+        {2: user("no result any more")},
+        {2: result("another", "seen")},
+        {1: call("a")},
+    ],
+)
+def test_a_call_and_its_result_stay_together(messages: dict[int, Any]) -> None:
+    """Rules G2 and G4: what would leave a result without its call, or a call without its result, is refused."""
+    index = index_of([user(), *step("a", "b"), said()])
+    before = index.snapshot()
+    assert not index.rewrite(index.groups[1], messages, "by hand")
+    assert index.snapshot() == before
+    both = {1: call("a"), 3: None, 2: cleared()}
+    assert index.rewrite(index.groups[1], both, "by hand")
+    assert index_of(index.included_messages()).problems == ()
+
+
+def test_putting_the_same_object_back_is_no_change() -> None:
+    """Where it stands already, nothing is replaced."""
+    index = index_of([user(), *step("a"), said()])
+    other = cleared("gone")
+    assert index.rewrite(index.groups[1], {2: other}, "cleared")
+    before = index.snapshot()
+    assert index.rewrite(index.groups[1], {2: other}, "again")
+    assert index.snapshot() == before
+
+
 # -- summaries -------------------------------------------------------------------------------------
 
 
@@ -157,6 +188,14 @@ def test_a_key_makes_marks_that_are_believed() -> None:
         index_of(sent, summary_key="")
     with pytest.raises(TypeError, match="summary_key must be a text or bytes, got int"):
         index_of(sent, summary_key=3)
+
+
+def test_including_a_summarised_group_undoes_the_summary() -> None:
+    """Nothing is sent twice: the summary stood for all of them."""
+    index = index_of(LONG)
+    assert index.summarize(index.groups[1:5], "The beginning.", "summary")
+    index.include(index.groups[3])
+    assert index.included_messages() == LONG
 
 
 def test_a_new_summary_stands_for_what_the_old_one_stood_for() -> None:
@@ -266,6 +305,29 @@ def test_an_edit_in_place_ends_a_replacement() -> None:
     assert index.included_messages() == history
 
 
+@pytest.mark.parametrize("plans", [True, False])
+def test_an_edit_that_a_failed_pass_or_a_plan_found_is_found_again(plans: bool) -> None:
+    """Rule K9: until then everything is as it was, a summary of what was edited too."""
+    history = [user("one"), said("two"), user("three"), said("four"), user("five"), said("six")]
+    index = index_of(history)
+    assert index.summarize(index.groups[:3], "A summary.", "summary")
+    history[1]["content"] = "edited"
+    before, sent = index.snapshot(), index.included_messages()
+
+    class Fails(Both):
+        fails = True
+
+    arguments: dict[str, Any] = {"trigger": cc.messages > 1, "target": cc.never, "min_preserved_groups": 1}
+    if plans:
+        Both(**arguments).plan(index)
+    else:
+        with pytest.raises(LookupError):
+            Fails(**arguments).compact(index, hooks=())
+    assert (index.snapshot(), index.included_messages()) == (before, sent)
+    assert index.refresh() == (1,)
+    assert index.included_messages() == history
+
+
 def test_another_past_keeps_what_was_replaced_before_it() -> None:
     """As exclusions of groups that stand wholly before the change; a summary whose groups changed is undone."""
     index = index_of(LONG)
@@ -362,6 +424,30 @@ def test_all_or_nothing() -> None:
     assert [(item.positions, item.reason) for item in report.replaced] == [((0, 1), "summary"), ((2, 3), "shortened")]
     assert [exclusion.positions for exclusion in report.excluded] == [(4, 5)]
     assert report.tokens_after == index.value(cc.tokens)
+
+
+def test_what_an_earlier_pass_replaced_is_not_told_again() -> None:
+    """The first change, and what was written, are those of this pass."""
+    history = [user(), call("a", "b"), result("a", "x" * 50), result("b", "y" * 50), said()]
+    index = index_of(history)
+    assert index.rewrite(index.groups[1], {2: cleared("short")}, "before")
+    report = Shortens(trigger=cc.always, target=cc.never, min_preserved_groups=1).compact(index, hooks=())
+    assert report.first_changed == 2
+    index.restore(index.groups[1])
+    shorter = cleared("short")
+    assert index.rewrite(index.groups[1], {2: shorter}, "before")
+    assert index.value(cc.tokens)
+
+    class Second(cc.CompactionStrategy):
+        shortens = True
+
+        def compact_core(self, index: cc.MessageIndex) -> None:
+            index.rewrite(index.groups[1], {2: cleared("another")}, "and")
+            index.rewrite(index.groups[1], {2: shorter, 3: cleared("short", "b")}, "back")
+
+    report = Second(trigger=cc.always, target=cc.never, min_preserved_groups=1).compact(index, hooks=())
+    assert (report.first_changed, report.replaced[0].written) == (3, (3,))
+    assert (report.replaced[0].tokens_before, report.replaced[0].tokens_after) == (55, 10)
 
 
 def test_a_replaced_result_is_behind_the_first_change() -> None:

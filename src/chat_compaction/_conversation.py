@@ -184,6 +184,8 @@ class Conversation:
             if position < len(self._outlines):
                 self._outlines[position] = None  # It may become again what it was.
         alike = len(views) == len(known) and pins == old.pins and reader.format is self.reader.format
+        # What stood in the place of one that differs stood for another message: that comes to an end.
+        alike = alike and all(old.grouping.of[position].rewritten is None for position in differ)
         if alike and all(views[position].shape == known[position].shape for position in differ):
             for position in differ:
                 old.replace(position, views[position])
@@ -207,13 +209,13 @@ class Conversation:
         counted += [UNKNOWN] * (len(views) - len(counted))
         for view, pin, was in zip(views, pins, counted, strict=True):
             new.append(view, pinned=pin, known=was)
+        new.delivered = {position for position in old.delivered if position < known}
         same: dict[Bundle, Bundle] = {}
         for bundle in old.grouping.bundles.values():
             there = new.grouping.bundles.get(bundle.first)
             if there is not None and there.positions == bundle.positions and bundle.newest < known:
                 same[bundle] = there
         for bundle, there in same.items():
-            there.delivered = bundle.delivered
             rewritten = bundle.rewritten
             if rewritten is None:
                 new.set_excluded((there,), bundle.excluded)

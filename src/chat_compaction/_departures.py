@@ -32,18 +32,24 @@ class Departure:
 
 
 def departures(conversation: Conversation) -> list[Departure]:
-    """The groups that are out, or that a summary stands for, and were never told; they count as told now."""
-    found = []
+    """The groups that are out, or that a summary stands for, and were never told; they count as told now.
+
+    Of a group that grew since, only what is new.
+    """
+    found, told = [], conversation.ledger.delivered
     for bundle in conversation.ledger.grouping.bundles.values():
         summarised = bundle.kind is GroupKind.SUMMARY and bundle.rewritten is not None
-        if bundle.delivered or not (summarised or not bundle.included):
+        if bundle.included and not summarised:
             continue
-        bundle.delivered = True
+        positions = tuple(position for position in bundle.positions if position not in told)
+        if not positions:
+            continue
+        told.update(positions)
         rewritten = bundle.rewritten
         kind = bundle.kind if rewritten is None else rewritten.was
         reason = bundle.excluded or (rewritten.rewriting.reason if rewritten else "")
-        messages = tuple(conversation.raw[position] for position in bundle.positions)
-        found.append(Departure(messages, tuple(bundle.positions), kind, reason))
+        messages = tuple(conversation.raw[position] for position in positions)
+        found.append(Departure(messages, positions, kind, reason))
     return found
 
 

@@ -92,8 +92,6 @@ class Bundle:
     """What stands in the place of the caller's messages, where something does."""
     absent: frozenset[int] = frozenset()
     """The positions at which no message stands any more, although the group is in."""
-    delivered: bool = False
-    """Whether it was told to those who want to know what left."""
     told: Exclusion | None = None
     """How a report told last that the group left: it is told so again as long as it is true."""
 

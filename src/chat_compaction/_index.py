@@ -15,7 +15,7 @@ from ._ledger import Ledger
 from ._messages import Message
 from ._predicates import Metric, tokens
 from ._problems import Problem
-from ._replacing import rewrite, summarize
+from ._replacing import is_summarised, rewrite, summarize
 from ._report import Failure
 from ._settings import BoundReasoning, IndexSettings
 from ._text import shown, spans, text_table
@@ -262,8 +262,12 @@ class MessageIndex:
         return not bundle.included
 
     def include(self, *groups: MessageGroup) -> None:
-        """Bring excluded groups back."""
-        self._ledger.set_excluded(list(map(self._bundle, groups)), None)
+        """Bring excluded groups back; where a summary stands for one, all that it stands for (:meth:`restore`)."""
+        bundles = list(map(self._bundle, groups))
+        for bundle in bundles:
+            if is_summarised(bundle):
+                self._ledger.restore(bundle)
+        self._ledger.set_excluded(bundles, None)
 
     def include_all(self) -> None:
         """Bring every excluded group back."""

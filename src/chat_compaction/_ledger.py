@@ -47,6 +47,8 @@ class Ledger:
     included: Totals = attrs.field(init=False, factory=Totals)
     current: Pass | None = attrs.field(init=False, default=None)
     """The compaction under way."""
+    delivered: set[int] = attrs.field(init=False, factory=set)
+    """The positions of what was told to those who want to know what left."""
     outgoing: Outgoing = attrs.field(init=False)
     counting: Counting = attrs.field(init=False)
     words: Words = attrs.field(init=False)
@@ -151,8 +153,7 @@ class Ledger:
 
         A result of a call that was replaced is gone with it, as one of an excluded call is (rule G2).
         """
-        calls = [tie.call for tie in ties if tie.result is not None and tie.call is not None]
-        gone = any(map(self.words.gone, calls))
+        gone = any(self.words.gone(tie) for tie in ties if tie.result is not None)
         out = any(bundle.excluded is not None for bundle in joined)
         if len(joined) > 1 or (stays and (gone or out)):
             for bundle in joined:
@@ -160,11 +161,7 @@ class Ledger:
         return joined[0].rewritten if gone and not out else None
 
     def replace(self, position: int, view: Message) -> None:
-        """Take another view of equal shape for a message; it is counted anew when somebody asks.
-
-        What stood in its place stood for another message: that comes to an end.
-        """
-        self.restore(self.grouping.of[position])
+        """Take another view of equal shape for a message that nothing stands for; it is counted when somebody asks."""
         self.counting.forget(position)
         self.views[position] = view
         if view.signed:

@@ -13,7 +13,8 @@ from ._conversation import Conversation
 from ._groups import Bundle, GroupKind
 from ._ledger import Ledger
 from ._marks import mark
-from ._messages import ASSISTANT, USER, Role, SummaryMark
+from ._messages import ASSISTANT, OPEN, ORPHAN, SECOND, USER, Role, SummaryMark, TieKind
+from ._pairing import Pairing
 from ._rewriting import Rewriting, Written
 
 _FILLERS = {USER: "(The conversation goes on from here.)", ASSISTANT: "(Understood.)"}
@@ -78,6 +79,13 @@ def summarize(conversation: Conversation, bundles: Sequence[Bundle], text: str, 
                     return True
                 trial.undo()
     return False
+
+
+def is_summarised(bundle: Bundle) -> bool:
+    """Whether a group is out because a summary, which stands in another group, stands for it."""
+    if bundle.rewritten is None or bundle.kind is GroupKind.SUMMARY:
+        return False
+    return any(other.kind is GroupKind.SUMMARY for other in bundle.rewritten.rewriting.bundles)
 
 
 def _with_replaced(bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
@@ -153,6 +161,7 @@ class _Trial:
         positions = [position for bundle in bundles for position in bundle.positions]
         self._around = min(positions), max(positions)
         self._before = self._broken()
+        self._apart = self._parted()
 
     def __enter__(self) -> _Trial:
         return self
@@ -165,12 +174,21 @@ class _Trial:
         cuts = self._ledger.cuts
         return cuts.broken_around(*self._around) if cuts.book.seams else Tally()
 
+    def _parted(self) -> Tally[TieKind]:
+        """How many results stand without their call, and calls without a result that they had (rule G4)."""
+        parted: Tally[TieKind] = Tally()
+        for bundle, _, _ in self._bundles:
+            pairing = Pairing()
+            ties = [tie for position in bundle.shown for tie in pairing.take(self._ledger.views[position])]
+            parted.update(tie.kind for tie in (*ties, *pairing.open()))
+        return Tally({kind: number for kind, number in parted.items() if kind in (ORPHAN, OPEN, SECOND)})
+
     def judge(self, written: Sequence[int]) -> bool:
         """Whether the change may stay; ``written`` are the positions of new messages."""
         book, ledger = self._ledger.cuts.book, self._ledger
         wrong = Tally(p.rule for place in written for p in book.of_message(place, ledger.views[place]))
         was = Tally(p.rule for place in written for p in book.of_message(place, ledger.words.original(place)))
-        if self._broken() - self._before or wrong - was:
+        if self._broken() - self._before or self._parted() - self._apart or wrong - was:
             self.undo()
             return False
         return True

@@ -41,9 +41,9 @@ class Blocker:
 class Replacement:
     """Groups that other messages stand for now (rule S1).
 
-    ``positions`` are those of all their messages in the caller's list, and ``written`` those at which messages of ours
-    stand. ``kind`` is what stands there now: ``SUMMARY``, or the kind of the group whose content was shortened.
-    ``tokens_before`` and ``tokens_after`` are None where they are not counted.
+    ``positions`` are those of all their messages in the caller's list, and ``written`` those at which this pass put
+    messages of ours. ``kind`` is what stands there now: ``SUMMARY``, or the kind of the group whose content was
+    shortened. ``tokens_before`` and ``tokens_after`` are None where they are not counted.
     """
 
     positions: tuple[int, ...]

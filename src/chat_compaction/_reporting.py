@@ -15,7 +15,7 @@ from ._index import MessageIndex
 from ._pass import Pass, Standing
 from ._predicates import Explanation, Predicate, groups, messages, tokens, turns
 from ._report import Blocker, CompactionReport, Exclusion, Replacement
-from ._rewriting import Rewriting
+from ._rewriting import Rewriting, Written
 
 
 @attrs.frozen
@@ -144,11 +144,24 @@ def _first_changed(change: tuple[Bundle, Standing]) -> int | None:
     """The first position of a group at which something else stands than before; None where nothing does."""
     bundle, was = change
     if bundle.included is not was.included:
-        return bundle.first
-    if bundle.rewritten is was.rewritten or not bundle.included:
-        return None
-    before, after = (() if side is None else side.messages for side in (was.rewritten, bundle.rewritten))
-    return min({*before, *after}, default=None)
+        absent = was.rewritten.absent if was.included and was.rewritten else () if was.included else bundle.absent
+        return next(position for position in bundle.positions if position not in absent)
+    return min(_changed(bundle, was), default=None) if bundle.included else None
+
+
+def _changed(bundle: Bundle, was: Standing) -> set[int]:
+    """The positions of a group at which another message stands than before."""
+    before, after = ({} if side is None else side.messages for side in (was.rewritten, bundle.rewritten))
+
+    def raw(messages: Mapping[int, Written | None], position: int) -> Any:
+        written = messages.get(position, _OWN)
+        return written.raw if isinstance(written, Written) else written
+
+    return {position for position in before.keys() | after.keys() if raw(before, position) is not raw(after, position)}
+
+
+_OWN = object()
+"""Stands for the caller's message."""
 
 
 def _replacements(changes: Mapping[Bundle, Standing]) -> tuple[tuple[Replacement, ...], set[Bundle]]:
@@ -157,8 +170,8 @@ def _replacements(changes: Mapping[Bundle, Standing]) -> tuple[tuple[Replacement
     new = (b.rewritten for b, was in changes.items() if b.rewritten and b.rewritten is not was.rewritten)
     for rewriting in dict.fromkeys(rewritten.rewriting for rewritten in new):
         written = [bundle for bundle in rewriting.bundles if bundle.included]
-        if not written:
-            continue  # What stood for them left in the end.
+        if not any(_changed(bundle, changes[bundle]) for bundle in written if bundle in changes):
+            continue  # What stood for them left in the end, or is what stood there before.
         with_others.update(rewriting.bundles)
         found.append(_replacement(rewriting, written, changes))
     return tuple(sorted(found, key=attrgetter("positions"))), with_others
@@ -170,8 +183,8 @@ def _replacement(rewriting: Rewriting, written: list[Bundle], changes: Mapping[B
         for bundle in rewriting.bundles
         if bundle in changes and changes[bundle].included
     ]
-    texts = (bundle.rewritten.messages.items() for bundle in written if bundle.rewritten)
-    places = (position for messages in texts for position, message in messages if message)
+    changed = ((b, place) for b in written if b in changes for place in _changed(b, changes[b]))
+    places = (place for bundle, place in changed if place not in bundle.absent)
     return Replacement(
         tuple(sorted(position for bundle in rewriting.bundles for position in bundle.positions)),
         tuple(sorted(places)),

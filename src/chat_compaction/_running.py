@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import attrs
 
 from ._departures import deliver
-from ._effects import Core, run_planned
+from ._effects import Core, Effect, run_planned
 from ._errors import ContextOverflowError, StrategyError
 from ._index import MessageIndex
 from ._ledger import Ledger
@@ -79,7 +79,13 @@ def compact_stage(
         report = attrs.evolve(undone.report, undone=True)
     outer.stages.append(report)
     outer.failures += report.failures
+    if report.stopped_by == "effect":
+        yield Effect(_unanswered)  # The plan that runs the stage ends here, too: nobody knows what would follow.
     return report
+
+
+def _unanswered() -> None:
+    """What a plan has no answer for."""
 
 
 def _asked(

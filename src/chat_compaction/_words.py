@@ -6,7 +6,7 @@ import attrs
 
 from ._counting import Counting
 from ._groups import Bundle, Grouping
-from ._messages import Message
+from ._messages import Message, Tie
 from ._rewriting import Original, Written
 from ._totals import NOTHING, UNKNOWN, Known
 
@@ -45,10 +45,14 @@ class Words:
         rewritten = self.grouping.of[position].rewritten
         return None if rewritten is None else rewritten.messages.get(position)
 
-    def gone(self, position: int) -> bool:
-        """Whether a call stood at a position, and none does now."""
-        shows = position not in self.grouping.of[position].absent
-        return position in self._originals and not (shows and self.views[position].calls)
+    def gone(self, tie: Tie) -> bool:
+        """Whether the call of a result was in the caller's message, and is not in what stands there now."""
+        if tie.call is None or tie.call not in self._originals:
+            return False
+        if tie.call in self.grouping.of[tie.call].absent:
+            return True
+        was, now = self.original(tie.call), self.views[tie.call]
+        return tie.call_id not in now.call_ids if tie.call_id in was.call_ids else not now.calls
 
     def first_rewritten(self, start: int) -> int | None:
         """The first position from this one on at which another message stands, or none."""
