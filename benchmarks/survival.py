@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +30,7 @@ from compaction_kit import (  # type: ignore[import-untyped]
 import chat_compaction as cc
 
 from .conversations import Message
-from .survival_sessions import NEW_EXCHANGES, PLACES, Place, as_anthropic, later, opening, words
+from .survival_sessions import PLACES, Place, as_anthropic, later, opening, words
 
 ROUNDS = 5
 Protection = Literal["nothing", "pins", "must_keep"]
@@ -39,7 +38,6 @@ Keeps = Sequence[Any]
 
 TRIGGER, TARGET = cc.tokens > 10_000, cc.tokens <= 6_000
 _WHEN: dict[str, Any] = {"trigger": TRIGGER, "target": TARGET}
-_stores = count()
 
 
 def _summarizer() -> cc.summarizers.ExtractiveSummarizer:
@@ -47,7 +45,7 @@ def _summarizer() -> cc.summarizers.ExtractiveSummarizer:
 
 
 def _offload(keeps: Keeps) -> cc.CompactionStrategy:
-    return cc.OffloadStrategy(cc.offload.OffloadStore(f"memory://survival-{next(_stores)}"), **_WHEN, min_tokens=200)
+    return cc.OffloadStrategy(cc.offload.OffloadStore("memory://survival"), **_WHEN, min_tokens=200)
 
 
 def _pipeline(keeps: Keeps) -> cc.CompactionStrategy:
@@ -95,39 +93,41 @@ class Conversation:
     place: Place = "user"
     pinned: Callable[[Any], object] | None = None
     format: str = "openai_chat"
-    turns: Sequence[Turn] = ()
-    stored: list[Message] = field(default_factory=list)
+    turns: tuple[Turn, ...] = ()
+    stored: list[list[Message]] = field(default_factory=list)
+    """What was stored after each round."""
     reports: list[cc.CompactionReport] = field(default_factory=list)
 
     def compact(self, turns: list[Turn], round_num: int = 1) -> CompactedContext:
         """One round; see the kit's ``Compactor``."""
         if round_num == 1:
-            self.turns, self.stored = turns, self._said(opening(turns, self.place))
+            self.turns = tuple(turns)
+            history = self._said(opening(self.turns, self.place))
         else:
-            self.stored = [*self.stored, *self._said(later(self.turns, round_num))]
+            history = [*self.stored[-1], *self._said(later(self.turns, round_num))]
         reducer = cc.as_chat_reducer(
             self.strategy, counter=cc.EstimateCounter(), format=self.format, pinned=self.pinned, hooks=()
         )
-        context, report = reducer.reduce_with_report(self.stored)
+        context, report = reducer.reduce_with_report(history)
         self.reports.append(report)
-        self.stored = json.loads(json.dumps(context))
-        return CompactedContext(words(self.stored), self.name, round_num)
+        self.stored.append(json.loads(json.dumps(context)))
+        return CompactedContext(words(self.stored[-1]), self.name, round_num)
 
     def _said(self, history: Sequence[Message]) -> list[Message]:
         if self.format == "openai_chat":
             return list(history)
-        compacted_at = _answers(history) // 2 if self.name == PROVIDERS else None
-        return as_anthropic(history, compacted_at=compacted_at)
-
-
-def _answers(history: Sequence[Message]) -> int:
-    return sum(message["role"] == "user" for message in history)
+        return as_anthropic(history, compacted=self.name == PROVIDERS)
 
 
 def pins_of(canaries: Sequence[Canary]) -> Callable[[Any], bool]:
     """A predicate that pins the messages in which a canary stands word for word."""
     contents = [canary.content for canary in canaries]
-    return lambda message: any(content in words(message) for content in contents)
+
+    def pinned(message: Any) -> bool:
+        said = words(message)
+        return any(content in said for content in contents)
+
+    return pinned
 
 
 @dataclass(frozen=True)
@@ -158,28 +158,98 @@ class Survival:
 
 
 def survive(
-    name: str,
+    strategy: cc.CompactionStrategy,
     place: Place = "user",
-    protection: Protection = "nothing",
     *,
+    name: str = "",
+    pinned: bool = False,
+    format: str = "openai_chat",
     session: SeededSession | None = None,
     canaries: Sequence[Canary] | None = None,
-    format: str | None = None,
-    keeps: Keeps | None = None,
     rounds: int = ROUNDS,
 ) -> Survival:
     """Run a strategy for some rounds; by default on the kit's seeded session and canaries."""
-    session = session or build_seeded_session()
-    canaries = canaries or seeded_canaries()
-    if keeps is None:
-        keeps = [canary.content for canary in canaries] if protection == "must_keep" else ()
-    conversation = Conversation(
-        name,
-        STRATEGIES[name](keeps),
-        place,
-        pins_of(canaries) if protection == "pins" else None,
-        format or ("anthropic" if name == PROVIDERS else "openai_chat"),
-    )
-    run = run_conformance(session, conversation, rounds=rounds, canaries=list(canaries))
-    report = build_report(run, canaries=list(canaries), session=session)
+    session, canaries = session or build_seeded_session(), list(canaries or seeded_canaries())
+    pins = pins_of(canaries) if pinned else None
+    conversation = Conversation(name or strategy.name, strategy, place, pins, format)
+    run = run_conformance(session, conversation, rounds=rounds, canaries=canaries)
+    report = build_report(run, canaries=canaries, session=session)
     return Survival(conversation, report, [one.survived for one in run.rounds], session, canaries)
+
+
+@cache
+def seeded(name: str, place: Place = "user", protection: Protection = "nothing") -> Survival:
+    """A strategy of the tables on the kit's seeded session; each such run is made once."""
+    keeps = [canary.content for canary in seeded_canaries()] if protection == "must_keep" else ()
+    format = "anthropic" if name == PROVIDERS else "openai_chat"
+    return survive(STRATEGIES[name](keeps), place, name=name, pinned=protection == "pins", format=format)
+
+
+# -- the page ------------------------------------------------------------------------------------------
+
+BEGIN, END = "<!-- survival: begin -->", "<!-- survival: end -->"
+_AT: dict[Place, str] = {"user": "the user says", "assistant": "the assistant says", "tool": "a tool returns"}
+_POSITIONS = ("early", "middle", "late")
+
+
+def tables() -> str:
+    """The tables of the page: all strategies after the last round, then each by round."""
+    return "\n\n".join([_overview(), *filter(None, map(_by_round, STRATEGIES))])
+
+
+def _overview() -> str:
+    head = ["strategy", *(f"what {at}" for at in _AT.values()), "with pins", "with `must_keep`"]
+    return _table(head, [_overview_row(name) for name in STRATEGIES])
+
+
+def _overview_row(name: str) -> list[str]:
+    plain = [seeded(name, place).shares()[-1] for place in PLACES]
+    protected: list[float | None] = [_least(name, "pins"), _least(name, "must_keep") if name in SUMMARIZING else None]
+    return [name, *map(_percent, [*plain, *protected])]
+
+
+def _least(name: str, protection: Protection) -> float:
+    return min(seeded(name, place, protection).shares()[-1] for place in PLACES)
+
+
+def _by_round(name: str) -> str:
+    """The table of one strategy, where it loses most: in words if it can, else in what tools return."""
+    place: Place | None = next((p for p in PLACES if seeded(name, p).shares()[-1] < 1), None)
+    if place is None:
+        return ""
+    run = seeded(name, place)
+    rows = {type.value.replace("_", " "): run.shares(type=type) for type in CanaryType}
+    rows |= {position: run.shares(position=position) for position in _POSITIONS} | {"**all**": run.shares()}
+    head = [f"in what {_AT[place]}", *(f"round {number + 1}" for number in range(ROUNDS))]
+    table = _table(head, [[what, *map(_percent, shares)] for what, shares in rows.items()])
+    return f"### {name[0].upper()}{name[1:]}\n\n`{run.conversation.strategy!r}`\n\n{table}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}".replace("%", " %")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def written(page: str) -> str:
+    """The page with its generated part made anew."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{rest.partition(END)[2]}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Show the tables, or write them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between its marks")
+    page = parser.parse_args(arguments).write
+    if page is None:
+        print(tables())
+    else:
+        page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Literal
 
 from compaction_kit import Turn  # type: ignore[import-untyped]
@@ -28,21 +29,23 @@ _HUGE, _LISTING, _IMAGE = 9, 4, 7
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def opening(turns: Sequence[Turn], place: Place) -> list[Message]:
-    """A session of the kit as Chat Completions messages: its system turn, then its pairs of a user's turn and an answer."""
+@cache
+def opening(turns: tuple[Turn, ...], place: Place) -> tuple[Message, ...]:
+    """A session of the kit as Chat Completions messages: its system turn, then its user's turns with their answers."""
     system, *rest = turns
     history: list[Message] = [{"role": "system", "content": system.text}]
     for number, (asked, answered) in enumerate(zip(rest[::2], rest[1::2], strict=True)):
         history += _exchange(number, asked, answered.text, place)
-    return history
+    return tuple(history)
 
 
-def later(turns: Sequence[Turn], round_number: int) -> list[Message]:
+@cache
+def later(turns: tuple[Turn, ...], round_number: int) -> tuple[Message, ...]:
     """What is new before a round: the session's own filler again, with other work and answers."""
     filler = [turn for turn in turns if turn.role == "user" and turn.canary_id is None]
     first = 1_000 * round_number
     numbers = range(first, first + NEW_EXCHANGES)
-    return [message for n in numbers for message in _exchange(n, filler[n % len(filler)], "Done.", "user")]
+    return tuple(message for n in numbers for message in _exchange(n, filler[n % len(filler)], "Done.", "user"))
 
 
 def _exchange(number: int, asked: Turn, answer: str, place: Place) -> Iterator[Message]:
@@ -62,9 +65,9 @@ def _exchange(number: int, asked: Turn, answer: str, place: Place) -> Iterator[M
 def _result(number: int, chance: random.Random, planted: str | None) -> str:
     """What a tool returns; what is planted stands in a line of its own in the middle."""
     if number % _LISTING == 0:
-        return "\n".join(["deploy/north.yaml", "src/stock/levels.py", *([planted] if planted else ()), "README.md"] * 3)
-    outputs = 6 if number % _HUGE == 1 else 1
-    lines = "\n".join(_output(chance) for _ in range(outputs)).splitlines()
+        lines = ["deploy/north.yaml", "deploy/south.yaml", "src/stock/levels.py", "src/orders/reserve.py"] * 4
+    else:
+        lines = "\n".join(_output(chance) for _ in range(6)).splitlines()[: 60 if number % _HUGE == 1 else 12]
     middle = len(lines) // 2
     return "\n".join([*lines[:middle], *([planted] if planted else ()), *lines[middle:]])
 
@@ -77,22 +80,17 @@ def _with_image(text: str) -> list[Message]:
 # -- Anthropic's form ----------------------------------------------------------------------------------
 
 
-def as_anthropic(history: Sequence[Message], *, compacted_at: int | None = None) -> list[Message]:
+def as_anthropic(history: Sequence[Message], *, compacted: bool = False) -> list[Message]:
     """The same messages for Anthropic's API, without the system message and without reasoning.
 
-    ``compacted_at`` counts the answers: in that one the provider says that it has compacted all ahead of it.
+    ``compacted``: the answer in the middle says that the provider has compacted all ahead of it.
     """
     messages = [_anthropic(message) for message in history if message["role"] != "system"]
-    if compacted_at is not None:
-        answers = [place for place, message in enumerate(history) if _is_answer(message)]
-        place = answers[compacted_at] - (history[0]["role"] == "system")
-        block = {"type": "compaction", "content": "The user and the assistant went through logs, step by step."}
-        messages[place] = {**messages[place], "content": [block, *messages[place]["content"]]}
+    if compacted:
+        answers = [message for message in messages if message["content"][0]["type"] == "text"]
+        answer = [message for message in answers if message["role"] == "assistant"][len(answers) // 4]
+        answer["content"].insert(0, {"type": "compaction", "content": "They went through logs, step by step."})
     return messages
-
-
-def _is_answer(message: Message) -> bool:
-    return message["role"] == "assistant" and not message.get("tool_calls")
 
 
 def _anthropic(message: Message) -> Message:

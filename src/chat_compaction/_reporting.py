@@ -71,16 +71,16 @@ class Reporter:
         """A pass ran; ``more`` says that groups are left that may leave."""
         current = self.index._ledger.current or Pass()
         changes = current.changes
-        replaced, with_others = _replacements(changes)
-        moved = [b for b, was in changes.items() if b.included is not was.included and b not in with_others]
-        moved.sort(key=attrgetter("first"))
-        gone = [bundle for bundle in moved if not bundle.included]
-        back = [bundle for bundle in moved if bundle.included]
         first = min((place for place in map(_first_changed, changes.items()) if place is not None), default=None)
         reached = self.target(self.index)
         if first is not None or (not reached and self.token_limit is not None):
             self.index.value(tokens)
         after = Measure.of(self.index)
+        replaced, with_others = _replacements(changes)
+        moved = [b for b, was in changes.items() if b.included is not was.included and b not in with_others]
+        moved.sort(key=attrgetter("first"))
+        gone = [bundle for bundle in moved if not bundle.included]
+        back = [bundle for bundle in moved if bundle.included]
         return self._report(
             after if first is None else _before(before, after, changes, drops=self.index._settings.drops_reasoning),
             after,
