@@ -36,7 +36,7 @@ ROUNDS = 5
 Protection = Literal["nothing", "pins", "must_keep"]
 Keeps = Sequence[Any]
 
-TRIGGER, TARGET = cc.tokens > 10_000, cc.tokens <= 6_000
+TRIGGER, TARGET = cc.tokens > 12_000, cc.tokens <= 8_000
 _WHEN: dict[str, Any] = {"trigger": TRIGGER, "target": TARGET}
 
 
@@ -58,7 +58,7 @@ def _pipeline(keeps: Keeps) -> cc.CompactionStrategy:
 
 STRATEGIES: dict[str, Callable[[Keeps], cc.CompactionStrategy]] = {
     "truncation": lambda keeps: cc.TruncationStrategy(**_WHEN),
-    "token budget": lambda keeps: cc.TokenBudgetStrategy(10_000, target_tokens=6_000),
+    "token budget": lambda keeps: cc.TokenBudgetStrategy(12_000, target_tokens=8_000),
     "sliding window": lambda keeps: cc.SlidingWindowStrategy(**_WHEN),
     "tool results, clear": lambda keeps: cc.ToolResultStrategy(**_WHEN),
     "tool results, collapse": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="collapse"),
@@ -69,6 +69,7 @@ STRATEGIES: dict[str, Callable[[Keeps], cc.CompactionStrategy]] = {
     "drop reasoning": lambda keeps: cc.DropReasoningStrategy(**_WHEN, keep_tool_turns=False),
     "drop media": lambda keeps: cc.DropMediaStrategy(**_WHEN),
     "provider compaction": lambda keeps: cc.ProviderCompactionStrategy(),
+    "first of": lambda keeps: cc.FirstOf(cc.ToolResultStrategy(**_WHEN), cc.TruncationStrategy(**_WHEN)),
     "pipeline": _pipeline,
     "summarization": lambda keeps: cc.SummarizationStrategy(_summarizer(), **_WHEN, must_keep=keeps),
     "context window": lambda keeps: cc.ContextWindowStrategy(16_000, 4_000),
@@ -136,7 +137,7 @@ class Survival:
 
     conversation: Conversation
     report: ConformanceReport
-    held: list[dict[str, bool]]
+    held: Sequence[dict[str, bool]]
     """For each round, by the id of a canary, whether it is there."""
     session: SeededSession
     canaries: Sequence[Canary]
@@ -194,7 +195,7 @@ _POSITIONS = ("early", "middle", "late")
 
 def tables() -> str:
     """The tables of the page: all strategies after the last round, then each by round."""
-    return "\n\n".join([_overview(), *filter(None, map(_by_round, STRATEGIES))])
+    return "\n\n".join([_overview(), "## Round by round", *map(_by_round, STRATEGIES)])
 
 
 def _overview() -> str:
@@ -215,14 +216,17 @@ def _least(name: str, protection: Protection) -> float:
 def _by_round(name: str) -> str:
     """The table of one strategy, where it loses most: in words if it can, else in what tools return."""
     place: Place | None = next((p for p in PLACES if seeded(name, p).shares()[-1] < 1), None)
+    title = f"### {name[0].upper()}{name[1:]}"
     if place is None:
-        return ""
+        return f"{title}\n\n`{seeded(name).conversation.strategy!r}`\n\nNothing is lost in any round, wherever it stands."
     run = seeded(name, place)
     rows = {type.value.replace("_", " "): run.shares(type=type) for type in CanaryType}
     rows |= {position: run.shares(position=position) for position in _POSITIONS} | {"**all**": run.shares()}
     head = [f"in what {_AT[place]}", *(f"round {number + 1}" for number in range(ROUNDS))]
     table = _table(head, [[what, *map(_percent, shares)] for what, shares in rows.items()])
-    return f"### {name[0].upper()}{name[1:]}\n\n`{run.conversation.strategy!r}`\n\n{table}"
+    if not any(run.shares()):
+        table = f"In what {_AT[place]}, all of it is gone after the first round."
+    return f"{title}\n\n`{run.conversation.strategy!r}`\n\n{table}"
 
 
 def _percent(share: float | None) -> str:

@@ -21,10 +21,10 @@ Place = Literal["user", "assistant", "tool"]
 PLACES: tuple[Place, ...] = ("user", "assistant", "tool")
 """Where a canary is planted."""
 
-NEW_EXCHANGES = 10
+NEW_EXCHANGES = 6
 """So many exchanges come before every round but the first."""
 
-_HUGE, _LISTING, _IMAGE = 9, 4, 7
+_HUGE, _LISTING, _IMAGE = 5, 4, 7
 """Every so many-th exchange has such a thing."""
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -67,7 +67,7 @@ def _result(number: int, chance: random.Random, planted: str | None) -> str:
     if number % _LISTING == 0:
         lines = ["deploy/north.yaml", "deploy/south.yaml", "src/stock/levels.py", "src/orders/reserve.py"] * 4
     else:
-        lines = "\n".join(_output(chance) for _ in range(6)).splitlines()[: 60 if number % _HUGE == 1 else 12]
+        lines = "\n".join(_output(chance) for _ in range(6)).splitlines()[: 40 if number % _HUGE == 1 else 10]
     middle = len(lines) // 2
     return "\n".join([*lines[:middle], *([planted] if planted else ()), *lines[middle:]])
 

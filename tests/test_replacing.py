@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import chat_compaction as cc
 from chat_compaction._marks import mark
 from tests.build import CHAT, Raw, anthropic_step, call, index_of, result, results, said, step, system, user
-from tests.test_growth import agent
+from tests.test_growth import MOST, agent, operations
 
 LONG = [system(), *(message for n in range(8) for message in (user(f"question {n}"), said(f"answer {n}")))]
 
@@ -501,3 +502,65 @@ def test_restoring_what_was_only_excluded() -> None:
     index.exclude(group, "by hand")
     index.restore(group)
     assert index.included_messages() == agent(3)
+
+
+# -- reasoning behind a change -------------------------------------------------------------------------
+
+
+def signed(text: str) -> Raw:
+    """An answer with signed thinking."""
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    return {"role": "assistant", "content": [thinking, {"type": "text", "text": text}]}
+
+
+def test_reasoning_behind_a_providers_compaction_is_bound_to_nothing_ahead_of_it() -> None:
+    """What is replaced or left out ahead of it takes no thinking away behind it."""
+    compaction = {"type": "compaction", "content": "all of it"}
+    compacted = {"role": "assistant", "content": [compaction, {"type": "text", "text": "x"}]}
+    history = [user(), said(), user("two"), compacted, user("three"), signed("four"), user("five"), said()]
+    index = index_of(history, format="anthropic", bound_reasoning="drop")
+    assert index.rewrite(index.groups[1], {1: said("shorter")}, "by hand")
+    index.exclude(index.groups[2], "by hand")
+    assert index.included_messages()[-3] is history[5]
+    index.exclude(index.groups[4], "by hand")
+    assert index.included_messages()[-3] == {"role": "assistant", "content": [{"type": "text", "text": "four"}]}
+    index.restore(index.groups[4])
+    assert index.included_messages()[-3] is history[5]
+
+
+def many_signed(n: int) -> cc.MessageIndex:
+    history = [message for number in range(n) for message in (user(f"q{number}"), signed(f"a{number}"))]
+    return index_of(history, format="anthropic", bound_reasoning="drop")
+
+
+def undone(n: int) -> Callable[[], object]:
+    """A pass that lets everything leave that may, and fails."""
+    index = many_signed(n)
+    index.value(cc.tokens)
+
+    class Fails(cc.CompactionStrategy):
+        def compact_core(self, index: cc.MessageIndex) -> None:
+            for group in list(self.candidates(index)):
+                index.exclude(group, "by hand")
+            raise LookupError
+
+    def compact() -> None:
+        with pytest.raises(LookupError):
+            Fails(trigger=cc.always, target=cc.never, min_preserved_groups=1).compact(index, hooks=())
+
+    return compact
+
+
+def restored(n: int) -> Callable[[], object]:
+    """Many summaries, and each of them is undone."""
+    index = many_signed(n)
+    groups = index.groups
+    for number in range(0, 2 * n - 6, 2):
+        assert index.summarize(groups[number : number + 2], "A summary.", "summary")
+    return lambda: [index.restore(group) for group in groups]
+
+
+@pytest.mark.parametrize("prepare", [undone, restored])
+def test_undoing_costs_by_what_is_undone(prepare: Callable[[int], Callable[[], object]]) -> None:
+    """Rule K13, also where each change may be the first behind which reasoning is dropped."""
+    assert operations(prepare(320)) < MOST * operations(prepare(40))

@@ -31,9 +31,13 @@ class Binding:
         What a provider made of all that stands ahead of it takes its place: reasoning is bound to that, and to nothing
         ahead of it.
         """
-        start, of = self._bound_to(), self.places.grouping.of
-        gone = next((position for position in range(start, len(of)) if not of[position].included), None)
-        found = gone, self.words.first_rewritten(start), self.repaired_from
+        return self._first_from(self._bound_to())
+
+    def _first_from(self, start: int) -> int | None:
+        """The first change, where there is none ahead of this position."""
+        of, stands = self.places.grouping.of, self.words.is_callers
+        changed = (place for place in range(start, len(of)) if not (of[place].included and stands(place)))
+        found = next(changed, None), self.repaired_from
         return min((position for position in found if position is not None), default=None)
 
     def moved(self, bundles: Iterable[Bundle], *, in_pass: bool) -> None:
@@ -41,23 +45,34 @@ class Binding:
         if not self.drops:
             return
         for bundle in bundles:
-            before = self.outgoing.changed_from
             if not bundle.included:
-                if bundle.newest >= self._bound_to():
-                    self._change_from(bundle.first if before is None else min(before, bundle.first))
+                self._changed(bundle.positions)
                 continue
             for position in bundle.shown:
                 if self.places.views[position].signed:
                     self.counting.forget(position)
-            if not in_pass and bundle.first == before:
-                self.look()
+            if not in_pass:
+                self._changed_no_more(bundle)
 
-    def rewritten(self, positions: Iterable[int]) -> None:
-        """Other messages stand at these positions."""
-        first = min(positions, default=None)
-        if self.drops and first is not None:
-            before = self.outgoing.changed_from
-            self._change_from(first if before is None else min(before, first))
+    def rewritten(self, bundle: Bundle, positions: Iterable[int], *, in_pass: bool) -> None:
+        """Other messages stand at these positions of a group now, or the caller's own again."""
+        if not self.drops or not bundle.included:
+            return
+        self._changed(position for position in positions if not self.words.is_callers(position))
+        if not in_pass:
+            self._changed_no_more(bundle)
+
+    def _changed(self, positions: Iterable[int]) -> None:
+        start, before = self._bound_to(), self.outgoing.changed_from
+        first = min((position for position in positions if position >= start), default=None)
+        if first is not None and (before is None or first < before):
+            self._change_from(first)
+
+    def _changed_no_more(self, bundle: Bundle) -> None:
+        """A group may have been what changed first: then the next change is behind it."""
+        before = self.outgoing.changed_from
+        if before is not None and self.places.grouping.of[before] is bundle:
+            self._change_from(self._first_from(before))
 
     def look(self) -> None:
         """Look for the first change, where it matters."""

@@ -304,10 +304,7 @@ class Ledger:
             ends |= self.cuts.set_staying(sorted(bundle.absent - absent), False)
             ends |= self.cuts.set_staying(sorted(absent - bundle.absent), True)
         self._fill(ends)
-        if rewritten is not None:
-            self.binding.rewritten(changed)
-        elif self.current is None:
-            self.binding.look()
+        self.binding.rewritten(bundle, changed, in_pass=self.current is not None)
 
     def _log_words(self, bundle: Bundle) -> None:
         """Remember in a compaction what a group held before its first change."""

@@ -54,9 +54,9 @@ class Words:
         was, now = self.original(tie.call), self.views[tie.call]
         return tie.call_id not in now.call_ids if tie.call_id in was.call_ids else not now.calls
 
-    def first_rewritten(self, start: int) -> int | None:
-        """The first position from this one on at which another message stands, or none."""
-        return min((position for position in self._originals if position >= start), default=None)
+    def is_callers(self, position: int) -> bool:
+        """Whether the caller's own message stands at a position."""
+        return position not in self._originals
 
     def write(self, position: int, written: Written | None) -> None:
         """Let another message stand at a position, or none; totals are the ledger's business."""
