@@ -557,7 +557,12 @@ def restored(n: int) -> Callable[[], object]:
     groups = index.groups
     for number in range(0, 2 * n - 6, 2):
         assert index.summarize(groups[number : number + 2], "A summary.", "summary")
-    return lambda: [index.restore(group) for group in groups]
+
+    def restore() -> None:
+        for group in groups:
+            index.restore(group)
+
+    return restore
 
 
 @pytest.mark.parametrize("prepare", [undone, restored])
