@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -36,7 +37,7 @@ ROUNDS = 5
 Protection = Literal["nothing", "pins", "must_keep"]
 Keeps = Sequence[Any]
 
-TRIGGER, TARGET = cc.tokens > 12_000, cc.tokens <= 8_000
+TRIGGER, TARGET = cc.tokens > 10_000, cc.tokens <= 7_000
 _WHEN: dict[str, Any] = {"trigger": TRIGGER, "target": TARGET}
 
 
@@ -45,7 +46,7 @@ def _summarizer() -> cc.summarizers.ExtractiveSummarizer:
 
 
 def _offload(keeps: Keeps) -> cc.CompactionStrategy:
-    return cc.OffloadStrategy(cc.offload.OffloadStore("memory://survival"), **_WHEN, min_tokens=200)
+    return cc.OffloadStrategy(cc.offload.OffloadStore("memory://survival"), **_WHEN, min_tokens=150)
 
 
 def _pipeline(keeps: Keeps) -> cc.CompactionStrategy:
@@ -58,12 +59,12 @@ def _pipeline(keeps: Keeps) -> cc.CompactionStrategy:
 
 STRATEGIES: dict[str, Callable[[Keeps], cc.CompactionStrategy]] = {
     "truncation": lambda keeps: cc.TruncationStrategy(**_WHEN),
-    "token budget": lambda keeps: cc.TokenBudgetStrategy(12_000, target_tokens=8_000),
+    "token budget": lambda keeps: cc.TokenBudgetStrategy(10_000, target_tokens=7_000),
     "sliding window": lambda keeps: cc.SlidingWindowStrategy(**_WHEN),
     "tool results, clear": lambda keeps: cc.ToolResultStrategy(**_WHEN),
     "tool results, collapse": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="collapse"),
     "tool results, drop": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="drop"),
-    "clip": lambda keeps: cc.ClipStrategy(**_WHEN, max_tokens=500),
+    "clip": lambda keeps: cc.ClipStrategy(**_WHEN, max_tokens=300),
     "deduplicate": lambda keeps: cc.DeduplicateStrategy(**_WHEN),
     "offload": _offload,
     "drop reasoning": lambda keeps: cc.DropReasoningStrategy(**_WHEN, keep_tool_turns=False),
@@ -122,13 +123,8 @@ class Conversation:
 
 def pins_of(canaries: Sequence[Canary]) -> Callable[[Any], bool]:
     """A predicate that pins the messages in which a canary stands word for word."""
-    contents = [canary.content for canary in canaries]
-
-    def pinned(message: Any) -> bool:
-        said = words(message)
-        return any(content in said for content in contents)
-
-    return pinned
+    contents = re.compile("|".join(re.escape(canary.content) for canary in canaries))
+    return lambda message: contents.search(words(message)) is not None
 
 
 @dataclass(frozen=True)
@@ -142,12 +138,12 @@ class Survival:
     session: SeededSession
     canaries: Sequence[Canary]
 
-    def shares(self, *, type: CanaryType | None = None, position: str | None = None) -> list[float]:
-        """For each round, the share of the canaries that are there: all, those of a type, or of a position."""
+    def shares(self, *, kind: CanaryType | None = None, position: str | None = None) -> list[float]:
+        """For each round, the share of the canaries that are there: all, those of one kind, or of one position."""
         chosen = [
             canary.id
             for canary in self.canaries
-            if type in (None, canary.type) and position in (None, position_bucket(self.session, canary.id))
+            if kind in (None, canary.type) and position in (None, position_bucket(self.session, canary.id))
         ]
         return [sum(held[name] for name in chosen) / len(chosen) for held in self.held]
 
@@ -218,9 +214,11 @@ def _by_round(name: str) -> str:
     place: Place | None = next((p for p in PLACES if seeded(name, p).shares()[-1] < 1), None)
     title = f"### {name[0].upper()}{name[1:]}"
     if place is None:
-        return f"{title}\n\n`{seeded(name).conversation.strategy!r}`\n\nNothing is lost in any round, wherever it stands."
+        return (
+            f"{title}\n\n`{seeded(name).conversation.strategy!r}`\n\nNothing is lost in any round, wherever it stands."
+        )
     run = seeded(name, place)
-    rows = {type.value.replace("_", " "): run.shares(type=type) for type in CanaryType}
+    rows = {kind.value.replace("_", " "): run.shares(kind=kind) for kind in CanaryType}
     rows |= {position: run.shares(position=position) for position in _POSITIONS} | {"**all**": run.shares()}
     head = [f"in what {_AT[place]}", *(f"round {number + 1}" for number in range(ROUNDS))]
     table = _table(head, [[what, *map(_percent, shares)] for what, shares in rows.items()])

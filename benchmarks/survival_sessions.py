@@ -21,7 +21,7 @@ Place = Literal["user", "assistant", "tool"]
 PLACES: tuple[Place, ...] = ("user", "assistant", "tool")
 """Where a canary is planted."""
 
-NEW_EXCHANGES = 6
+NEW_EXCHANGES = 8
 """So many exchanges come before every round but the first."""
 
 _HUGE, _LISTING, _IMAGE = 5, 4, 7
@@ -55,7 +55,11 @@ def _exchange(number: int, asked: Turn, answer: str, place: Place) -> Iterator[M
     said = asked.text if planted is None or place == "user" else "Please go on."
     seen = _result(number, chance, planted if place == "tool" else None)
     answer = f"{planted if planted and place == 'assistant' else answer} {_prose(chance, 6)}"
-    call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": f'{{"job": {number}}}'}}
+    call = {
+        "id": f"call_{number}",
+        "type": "function",
+        "function": {"name": "run", "arguments": f'{{"job": {number}}}'},
+    }
     yield {"role": "user", "content": _with_image(said) if number % _IMAGE == 0 and planted is None else said}
     yield {"role": "assistant", "content": None, "reasoning_content": _prose(chance, 3), "tool_calls": [call]}
     yield {"role": "tool", "tool_call_id": call["id"], "content": seen}
@@ -67,7 +71,7 @@ def _result(number: int, chance: random.Random, planted: str | None) -> str:
     if number % _LISTING == 0:
         lines = ["deploy/north.yaml", "deploy/south.yaml", "src/stock/levels.py", "src/orders/reserve.py"] * 4
     else:
-        lines = "\n".join(_output(chance) for _ in range(6)).splitlines()[: 40 if number % _HUGE == 1 else 10]
+        lines = "\n".join(_output(chance) for _ in range(6)).splitlines()[: 24 if number % _HUGE == 1 else 6]
     middle = len(lines) // 2
     return "\n".join([*lines[:middle], *([planted] if planted else ()), *lines[middle:]])
 

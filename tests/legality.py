@@ -148,19 +148,23 @@ class Judge:
         self.format = format_name
         self._before = list(before)
         self._place = {id(message): position for position, message in enumerate(before)}
+        # One object may stand at several places.
+        self._where = [self._place[id(message)] for message in before]
         self._said = said(before, format_name)
         self.faults = faults_of(self._said, format_name)
         complete = _is_complete(self._said) if format_name == "openai_responses" else None
         self._complete = complete
-        self._known = Counter(_key(fault, range(len(before))) for fault in faults_of(self._said, format_name, complete))
+        self._known = Counter(_key(fault, self._where) for fault in faults_of(self._said, format_name, complete))
         self.links = _links(self._said)
-        self._pairs = {_pair(link, range(len(before))) for link in self.links}
+        self._pairs = {_pair(link, self._where) for link in self.links}
 
     def new_faults(self, after: Sequence[Any], places: Sequence[int] | None = None) -> list[Fault]:
         """The faults of a list that the first one has not."""
         # One that nobody knows stands at a place of its own.
         strange = len(self._before)
-        where = [self._place.get(id(m), strange + p) for p, m in enumerate(after)] if places is None else places
+        where = [self._place.get(id(m), strange + p) for p, m in enumerate(after)]
+        if places is not None:
+            where = [self._where[place] for place in places]
         own = [place < strange and self._before[place] is message for place, message in zip(where, after, strict=True)]
         history = [
             self._said[place] if is_own else said([message], self.format)[0]
@@ -198,7 +202,7 @@ class Judge:
         }
         return [
             Fault("parted_reasoning", f"messages[{here[one]}] lost what it came with", here[one])
-            for pair in _partners(self._said, range(len(self._said)))
+            for pair in _partners(self._said, self._where)
             if pair not in kept
             for one in pair
             if one in here

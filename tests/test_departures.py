@@ -39,6 +39,21 @@ def test_a_reducer_tells_what_is_new() -> None:
     assert [departure.positions for departure in memory] == [(1,), (2, 3), (4,), (5,), (6,), (7,)]
 
 
+def test_a_repaired_history_tells_in_the_callers_positions() -> None:
+    """And once, although what a repair makes of a list is made anew at each call."""
+    memory: list[cc.Departure] = []
+    reducer = cc.as_chat_reducer(
+        KEEPS_TWO, counter=len, hooks=(), on_excluded=memory.append, on_invalid="repair", format="openai_chat"
+    )
+    broken = [HISTORY[0], result("nobody"), *HISTORY[1:]]
+    for end in range(8, len(broken) + 1):
+        reducer(broken[:end])
+    told = [departure.positions for departure in memory]
+    assert told[:2] == [(2,), (3, 4)]
+    assert len(told) == len(set(told))
+    assert all(broken[departure.positions[0]] is departure.messages[0] for departure in memory)
+
+
 def test_an_edit_of_the_past_does_not_tell_again_what_stands_before_it() -> None:
     memory: list[cc.Departure] = []
     index = index_of(HISTORY, on_excluded=memory.append)

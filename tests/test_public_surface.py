@@ -63,6 +63,7 @@ NAMES = [
     "ToolResultStrategy",
     "ToolUse",
     "TruncationStrategy",
+    "UsedTool",
     "all_of",
     "always",
     "any_of",
@@ -78,6 +79,7 @@ NAMES = [
     "groups_exceed",
     "has_tool_calls",
     "instrumentation",
+    "list_tool_uses",
     "load_config",
     "messages",
     "messages_exceed",
@@ -131,7 +133,7 @@ SIGNATURES = {
     "keep_first_groups=0, min_preserved_groups=1)",
     "ToolResultStrategy": f"(*, trigger, {FLOORED}, style='clear', keep_tool_uses=3, only_tools=None, "
     "exclude_tools=(), min_tokens=0, clear_at_least=0, clear_tool_inputs=False, "
-    "placeholder='[old tool result removed]', formatter=None, min_preserved_groups=1)",
+    "placeholder='[old tool result removed]', formatter=None, must_keep=(), min_preserved_groups=1)",
     "DropReasoningStrategy": f"(*, trigger, {FLOORED}, keep_turns=1, keep_tool_turns=None, min_preserved_groups=0)",
     "CompactionStrategy.compact_core": "(self, index)",
     "CompactionStrategy.candidates": "(self, index)",

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from .strategies.sliding_window import SlidingWindowStrategy
     from .strategies.summarization import SummarizationStrategy
     from .strategies.token_budget import TokenBudgetStrategy
-    from .strategies.tool_result import ToolResultStrategy
+    from .strategies.tool_result import ToolResultStrategy, UsedTool, list_tool_uses
     from .strategies.truncation import TruncationStrategy
 
     __version__: str
@@ -144,6 +144,7 @@ __all__ = [
     "ToolResultStrategy",
     "ToolUse",
     "TruncationStrategy",
+    "UsedTool",
     "all_of",
     "always",
     "any_of",
@@ -159,6 +160,7 @@ __all__ = [
     "groups_exceed",
     "has_tool_calls",
     "instrumentation",
+    "list_tool_uses",
     "load_config",
     "messages",
     "messages_exceed",
@@ -247,7 +249,7 @@ _HOMES = {
     "strategies.sliding_window": ("SlidingWindowStrategy",),
     "strategies.summarization": ("SummarizationStrategy",),
     "strategies.token_budget": ("TokenBudgetStrategy",),
-    "strategies.tool_result": ("ToolResultStrategy",),
+    "strategies.tool_result": ("ToolResultStrategy", "UsedTool", "list_tool_uses"),
     "strategies.truncation": ("TruncationStrategy",),
 }
 _MODULES = ("config", "counters", "formats", "instrumentation", "offload", "summarizers", "testing", "triggers")

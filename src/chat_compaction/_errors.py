@@ -6,6 +6,7 @@
     ├── MessageError    (ValueError)    a message that cannot be read; names its position
     ├── FormatError     (ValueError)    a list whose format cannot be told
     ├── SessionError    (ValueError)    a session file that cannot be read; names the line
+    ├── ConfigError     (ValueError)    a configuration that describes no strategy; names each fault's path
     ├── PredicateSyntaxError (ValueError)   the text of a predicate; names the place
     ├── CounterError    (ValueError)    a counter returned something that is no count
     ├── ProtectedGroupError (ValueError)    an exclusion of what must stay
@@ -14,7 +15,8 @@
     └── ContextOverflowError            ``on_overflow="raise"``; carries the report
 
 Wrong arguments are a plain :class:`ValueError` or :class:`TypeError` that names the argument,
-its value and what was expected: they are mistakes in the program, not events of a conversation.
+its value and what was expected: they are mistakes in the program, not events of a conversation. The packages
+``summarizers`` and ``offload`` have errors of their own below the root.
 """
 
 from __future__ import annotations

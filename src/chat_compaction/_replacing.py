@@ -17,7 +17,7 @@ from ._messages import ASSISTANT, OPEN, ORPHAN, SECOND, USER, Role, SummaryMark,
 from ._pairing import Pairing
 from ._rewriting import Rewriting, Written
 
-_FILLERS = {USER: "(The conversation goes on from here.)", ASSISTANT: "(Understood.)"}
+FILLERS = {USER: "(The conversation goes on from here.)", ASSISTANT: "(Understood.)"}
 """What is said beside a summary where the two sides must alternate."""
 
 
@@ -126,7 +126,7 @@ def _messages(
         return None
     written: dict[int, Written] = {}
     # Marked, too: when the list is loaded again it is no word of the user's, and leaves with the summary.
-    beside = mark(_FILLERS[roles[-1]], conversation.settings.summary_key)
+    beside = mark(FILLERS[roles[-1]], conversation.settings.summary_key)
     for position, role, said in zip(positions, roles, (text, beside), strict=False):
         raw = conversation.reader.format.saying(conversation.raw[position], said, role)
         message = None if raw is None else _read(conversation, position, raw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -59,6 +60,24 @@ def one_of(choices: tuple[str, ...]) -> Any:
 
     def validator(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         check_choice(attribute.alias or attribute.name, value, choices)
+
+    return validator
+
+
+def as_tuple(value: Any) -> Any:
+    """An attrs converter: a list of words as a tuple; what is none stays as it is."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def some_of(choices: tuple[str, ...]) -> Any:
+    """A tuple of some of a few words, one at the least."""
+
+    def validator(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        expected = f"{attribute.alias} must be some of {', '.join(map(repr, choices))}"
+        if not isinstance(value, tuple):
+            raise TypeError(f"{expected}, got {value!r}")
+        if not value or any(word not in choices for word in value):
+            raise ValueError(f"{expected}, got {value!r}")
 
     return validator
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -13,6 +13,7 @@ from ._report import CompactionReport
 from .instrumentation import Hook, emit
 
 if TYPE_CHECKING:
+    from ._departures import Departure
     from ._repair import Repaired
 
 OnInvalid = Literal["keep", "repair", "raise"]
@@ -43,7 +44,10 @@ class Work:
         repaired = repair_read(index._conversation.raw, ledger.views, ledger.pins, index.format, settings)
         # A copy of a pinned message is pinned, too.
         pinned = [raw for raw, is_pinned in zip(repaired.messages, repaired.pinned, strict=True) if is_pinned]
-        mended = MessageIndex(repaired.messages, attrs.evolve(settings, pins=pinned), undisturbed=True)
+        settings = attrs.evolve(settings, pins=pinned, on_excluded=_receiver(index, repaired))
+        mended = MessageIndex(repaired.messages, settings, undisturbed=True)
+        told = index._ledger.delivered
+        mended._ledger.delivered |= {place for place, position in enumerate(repaired.positions) if position in told}
         mended._ledger.binding.repaired_from = repaired.first_changed
         mended._ledger.binding.look()
         return cls(mended, repaired)
@@ -57,3 +61,17 @@ class Work:
         if self.repaired is None or hooks == ():
             return hooks
         return (lambda report: emit(self.told(report), hooks),)
+
+
+def _receiver(index: MessageIndex, repaired: Repaired) -> Callable[[Departure], object] | None:
+    """Tells what left in positions of the caller's list, whose index remembers it: the mended one is made anew."""
+    receiver = index._settings.on_excluded
+    if receiver is None:
+        return None
+
+    def receive(departure: Departure) -> object:
+        positions = tuple(repaired.positions[place] for place in departure.positions)
+        index._ledger.delivered.update(positions)
+        return receiver(attrs.evolve(departure, positions=positions))
+
+    return receive

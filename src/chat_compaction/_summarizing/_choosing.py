@@ -14,19 +14,14 @@ from ._rendering import shown_positions, texts_of
 
 
 @attrs.frozen
-class WithSummary:
-    """An index as it would be with a summary in it: what a target is asked about before there is one.
+class AsIf:
+    """An index as it would be with so much more of some metrics: what a target is asked about before a change.
 
     Everything but the metrics is the index itself.
     """
 
     index: MessageIndex
     more: Mapping[Metric, int]
-
-    @classmethod
-    def of(cls, index: MessageIndex, size: int) -> WithSummary:
-        """One more message and group, of so many tokens."""
-        return cls(index, {tokens: size, messages: 1, groups: 1})
 
     def value(self, metric: Metric) -> int:
         """See :meth:`MessageIndex.value`."""
@@ -77,7 +72,7 @@ def choose(
         index.exclude(group, "summary")
         taken.append(group)
         gained, replaced = gained + size, replaced + size
-        if gained >= gain and target(WithSummary.of(index, min(allowed, replaced) + overhead)):
+        if gained >= gain and target(AsIf(index, {tokens: min(allowed, replaced) + overhead, messages: 1, groups: 1})):
             break
     index.include(*taken)
     return [*taken, *newest]

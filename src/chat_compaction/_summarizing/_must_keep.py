@@ -1,4 +1,4 @@
-"""What must survive a summary word for word: found in what is replaced, looked for in the summary, appended (S4)."""
+"""What must be kept word for word: found in what is said, called and answered, and carried on in summaries (S4)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import attrs
+
+from .._messages import Message
 from .._text import shown
 from .._validators import refuse_async
 from ._cutting import Count, cut_to
-from ._rendering import texts_of
+from ._kept import only_words, parted, section_of
+from ._rendering import says, texts_of
 
 if TYPE_CHECKING:
     from .._index import MessageIndex
 
 Keep: TypeAlias = "str | re.Pattern[str] | Callable[[Any], object]"
-HEAD = "Kept word for word:"
 
 
 def as_must_keep(value: Any) -> tuple[Keep, ...]:
@@ -26,7 +29,7 @@ def as_must_keep(value: Any) -> tuple[Keep, ...]:
     keeps = (value,) if single else tuple(value)
     for keep in keeps:
         if isinstance(keep, str) or (isinstance(keep, re.Pattern) and isinstance(keep.pattern, str)):
-            if not (keep if isinstance(keep, str) else keep.pattern):
+            if not (keep.strip() if isinstance(keep, str) else keep.pattern):
                 raise ValueError(f"must_keep must hold no empty text or pattern, got {keep!r} in it")
         elif callable(keep):
             refuse_async("must_keep", keep)
@@ -35,28 +38,45 @@ def as_must_keep(value: Any) -> tuple[Keep, ...]:
     return keeps
 
 
+# -- finding it ----------------------------------------------------------------------------------------
+
+
 def facts_in(index: MessageIndex, positions: Iterable[int], keeps: Sequence[Keep]) -> list[str]:
-    """What messages hold of it, each once, in the order of the conversation."""
-    if not keeps:
-        return []
+    """What messages hold of it, each once and without white space around it, in the order of the conversation.
+
+    What an earlier summary keeps is among it, whether it could be found anew or not.
+    """
     found: dict[str, None] = {}
-    for position in positions:
-        texts = list(texts_of(index.view(position)))
-        for keep in keeps:
-            raw = None if isinstance(keep, str | re.Pattern) else index.raw(position)
-            found.update((fact.strip(), None) for fact in _facts(keep, raw, texts) if fact.strip())
+    for position in positions if keeps else ():
+        view = index.view(position)
+        facts = _in_message(index.raw(position), view, keeps) if view.summary is None else _in_summary(view, keeps)
+        found.update((fact.strip(), None) for fact in facts if fact.strip())
     return list(found)
 
 
-def _facts(keep: Keep, raw: Any, texts: Sequence[str]) -> Iterator[str]:
+def _in_message(raw: Any, view: Message, keeps: Sequence[Keep]) -> Iterator[str]:
+    texts = list(texts_of(view))
+    for keep in keeps:
+        yield from _stated(keep, texts) if isinstance(keep, str | re.Pattern) else _answered(keep(raw), texts)
+
+
+def _in_summary(view: Message, keeps: Sequence[Keep]) -> Iterator[str]:
+    """A function knows messages and is not asked about summaries."""
+    for body in texts_of(view):
+        words, facts = parted(body)
+        yield from facts
+        for keep in keeps:
+            if isinstance(keep, str | re.Pattern):
+                yield from _stated(keep, [words])
+
+
+def _stated(keep: str | re.Pattern[str], texts: Sequence[str]) -> Iterator[str]:
     if isinstance(keep, str):
-        if any(keep in text for text in texts):
+        if any(keep.strip() in text for text in texts):
             yield keep
-    elif isinstance(keep, re.Pattern):
-        for text in texts:
-            yield from (match[0] for match in keep.finditer(text))
-    else:
-        yield from _answered(keep(raw), texts)
+        return
+    for text in texts:
+        yield from (match[0] for match in keep.finditer(text))
 
 
 def _answered(answer: Any, texts: Sequence[str]) -> Iterator[str]:
@@ -69,32 +89,57 @@ def _answered(answer: Any, texts: Sequence[str]) -> Iterator[str]:
         yield from texts
 
 
+@attrs.frozen(eq=False)
+class Kept:
+    """Where something of it stands, for strategies that shorten texts: they leave such a text as it is."""
+
+    index: MessageIndex
+    keeps: Sequence[Keep]
+    _parts: dict[int, frozenset[int]] = attrs.field(init=False, factory=dict)
+
+    def holds(self, place: tuple[int, int]) -> bool:
+        """Whether the part of a message at (position, number) holds something of it."""
+        return bool(self.keeps) and place[1] in self._in(place[0])
+
+    def is_in(self, positions: Iterable[int]) -> bool:
+        """Whether one of these messages does."""
+        return bool(self.keeps) and any(map(self._in, positions))
+
+    def _in(self, position: int) -> frozenset[int]:
+        """The numbers of such parts of a message; each message is looked at once."""
+        if position not in self._parts:
+            view = self.index.view(position)
+            texts = {number: part.text for number, part in enumerate(view.parts) if says(part)}
+            held = (self._parts_with(keep, position, texts) for keep in self.keeps)
+            self._parts[position] = frozenset(number for numbers in held for number in numbers)
+        return self._parts[position]
+
+    def _parts_with(self, keep: Keep, position: int, texts: dict[int, str]) -> Iterable[int]:
+        if isinstance(keep, str | re.Pattern):
+            return [n for n, text in texts.items() if any(fact.strip() for fact in _stated(keep, [text]))]
+        answer = keep(self.index.raw(position))
+        if answer and not isinstance(answer, Iterable):
+            return texts
+        facts = [fact.strip() for fact in _answered(answer, ()) if fact.strip()]
+        found = [n for n, text in texts.items() if any(fact in text for fact in facts)]
+        # Words of the function's own stand nowhere: then all of the message may be what they are made of.
+        return found if found or not facts else texts
+
+
+# -- keeping it ----------------------------------------------------------------------------------------
+
+
 def with_facts(body: str, facts: Sequence[str], limit: int, count: Count) -> tuple[str, int]:
-    """A summary of at most so many tokens that holds the facts, and how many of these there was no room for.
+    """A summary of at most so many tokens with the facts at its end, and for how many of these there was no room.
 
-    What is lost stands at its end, in half of the room at the most; as many as fit, the short ones first. Where
-    the body has to make room, it is cut.
+    They stand there whether the words hold them or not, since a later summary reads them from there. They have half
+    of the room, and what the words leave free; of more than that the first stay, as many as fit. Where the
+    words have to make room, they are cut.
     """
-    text, section = cut_to(body, limit, count), ""
-    for _ in range(3):  # A cut may lose a fact that the body had.
-        lost = [fact for fact in facts if fact not in text]
-        if not lost:
-            break
-        section = _section(lost, max(limit // 2, limit - count([text])[0] - 2), count)
+    words, section, kept = only_words(body), "", list[str]()
+    text = cut_to(words, limit, count)
+    for _ in range(2 if facts else 0):  # What is not said twice makes room for more.
+        section, kept = section_of(facts, max(limit // 2, limit - count([text])[0] - 2), count)
         room = limit - count([f"\n\n{section}"])[0] if section else limit
-        text = cut_to(body, room, count)
-    whole = "\n\n".join(piece for piece in (text, section) if piece)
-    return whole, sum(fact not in whole for fact in facts)
-
-
-def _section(lost: Sequence[str], limit: int, count: Count) -> str:
-    """As many of the texts as fit, under a head of their own, in the order of the conversation."""
-    head, *sizes = count([f"{HEAD}\n", *(f"- {fact}\n" for fact in lost)])
-    room, taken = limit - head, set[int]()
-    for place in sorted(range(len(lost)), key=sizes.__getitem__):
-        if sizes[place] > room:
-            break
-        taken.add(place)
-        room -= sizes[place]
-    kept = [f"- {fact}" for place, fact in enumerate(lost) if place in taken]
-    return "\n".join([HEAD, *kept]) if kept else ""
+        text = cut_to(only_words(words, kept), room, count)
+    return "\n\n".join(piece for piece in (text, section) if piece), len(facts) - len(kept)

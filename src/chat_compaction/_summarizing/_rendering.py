@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._marks import OPENING, unmarked
 from .._messages import Message, Part, PartKind, Role
-from .._replacing import _FILLERS as BESIDE
+from .._replacing import FILLERS
 from ._request import SummaryEntry
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 SUMMARY = "summary"
 """Who speaks in the summary of what came before."""
 _TOOL = "tool"
-_BESIDE = frozenset(BESIDE.values())
+_BESIDE = frozenset(FILLERS.values())
+_SAYING = (PartKind.TEXT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT)
 
 
 def shown_positions(index: MessageIndex, groups: Iterable[MessageGroup]) -> list[int]:
     """The positions of groups at which a message stands, in the order of the conversation."""
-    standing = set(index.included_positions())
-    return sorted(position for group in groups for position in group.positions if position in standing)
+    return sorted(position for group in groups for position in index.positions_of(group))
 
 
 def entries_of(index: MessageIndex, groups: Sequence[MessageGroup], *, reasoning: bool) -> list[SummaryEntry]:
@@ -46,9 +46,12 @@ def texts_of(view: Message) -> Iterator[str]:
         bodies = (unmarked(part.text) for part in view.parts if part.text.startswith(OPENING))
         yield from (body for body in bodies if body not in _BESIDE)
         return
-    for part in view.parts:
-        if part.kind in (PartKind.TEXT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT) and part.text:
-            yield part.text
+    yield from (part.text for part in view.parts if says(part))
+
+
+def says(part: Part) -> bool:
+    """Whether a part has words in which something may have to be kept."""
+    return part.kind in _SAYING and bool(part.text)
 
 
 def _tool_names(index: MessageIndex, groups: Iterable[MessageGroup]) -> dict[tuple[int, int], str]:

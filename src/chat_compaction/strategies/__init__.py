@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .sliding_window import SlidingWindowStrategy
     from .summarization import SummarizationStrategy
     from .token_budget import TokenBudgetStrategy
-    from .tool_result import ToolResultStrategy
+    from .tool_result import ToolResultStrategy, UsedTool, list_tool_uses
     from .truncation import TruncationStrategy
 
 __all__ = [
@@ -38,6 +38,8 @@ __all__ = [
     "TokenBudgetStrategy",
     "ToolResultStrategy",
     "TruncationStrategy",
+    "UsedTool",
+    "list_tool_uses",
     "strategy",
 ]
 
@@ -56,7 +58,7 @@ _HOMES = {
     "sliding_window": ("SlidingWindowStrategy",),
     "summarization": ("SummarizationStrategy",),
     "token_budget": ("TokenBudgetStrategy",),
-    "tool_result": ("ToolResultStrategy",),
+    "tool_result": ("ToolResultStrategy", "UsedTool", "list_tool_uses"),
     "truncation": ("TruncationStrategy",),
 }
 

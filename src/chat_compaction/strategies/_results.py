@@ -12,6 +12,7 @@ import attrs
 from .._groups import MessageGroup
 from .._index import MessageIndex
 from .._messages import Part
+from .._predicates import tokens
 
 Place = tuple[int, int]
 """The position of a message, and the number of a part in it."""
@@ -129,6 +130,11 @@ def named(name: str, patterns: Iterable[str]) -> bool:
 def chosen(name: str, only: tuple[str, ...] | None, exclude: tuple[str, ...]) -> bool:
     """Whether a tool is one of those that are meant."""
     return (only is None or named(name, only)) and not named(name, exclude)
+
+
+def gains(index: MessageIndex, before: int, least: int) -> bool:
+    """Whether so many tokens are gained already; ``before`` are those of the beginning, not asked where none need be."""
+    return not least or before - index.value(tokens) >= least
 
 
 # -- other texts -------------------------------------------------------------------------------------

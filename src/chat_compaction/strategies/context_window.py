@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -13,7 +13,8 @@ from .._index import MessageIndex
 from .._predicates import Predicate, tokens
 from .._strategy import CompactionStrategy
 from .._summarizing import Summarizer
-from .._summarizing._must_keep import Keep, as_must_keep
+from .._summarizing._must_keep import Keep, as_must_keep, facts_in
+from .._text import some
 from .._validators import a_callable, non_negative
 from .clip import ClipStrategy
 from .pipeline import common_floor, run_stages
@@ -47,9 +48,12 @@ class ContextWindowStrategy(CompactionStrategy):
     1. What a provider's own compaction covers leaves, at no loss.
     2. Above ``tool_results_at`` of the budget, old tool results are cleared.
     3. Ahead of what follows, a text above ``clip_above`` of the budget is cut to head and tail.
-    4. Above ``summarize_at``, a ``summarizer`` sums up the oldest groups, where there is one; ``must_keep`` says what
-       stands in a summary word for word (see :class:`SummarizationStrategy`).
+    4. Above ``summarize_at``, a ``summarizer`` sums up the oldest groups, where there is one.
     5. Above ``truncate_at``, the oldest groups leave.
+
+    ``must_keep`` says what stands in a summary word for word (see :class:`SummarizationStrategy`); a text in which
+    something of it is found is neither cleared nor clipped. What truncation takes of it, since no summary was to be had,
+    the report tells in ``failures``.
 
     Each stage frees ``room`` of its threshold: by default, clearing at 50 % of the budget goes down to 25 %, so
     that the next calls find a cached prefix. ``fits`` means: within the budget. What the caller sends beside the
@@ -121,7 +125,19 @@ class ContextWindowStrategy(CompactionStrategy):
 
     def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, None]:
         """See :class:`CompactionStrategy`."""
-        yield from run_stages(self, index, self.stages)
+        yield from run_stages(self, index, self.stages[:-1])
+        before = index.included_positions() if self.must_keep else []
+        yield from run_stages(self, index, self.stages[-1:])
+        lost = self._lost(index, before)
+        if lost:
+            index.report_failure("must_keep", f"{some(lost, 'text')} left with what was truncated")
+
+    def _lost(self, index: MessageIndex, before: Sequence[int]) -> int:
+        """How many texts that must be kept stood at these positions and stand nowhere any more."""
+        there = index.included_positions() if before else []
+        gone = facts_in(index, sorted(set(before).difference(there)), self.must_keep)
+        still = set(facts_in(index, there, self.must_keep)) if gone else set()
+        return sum(fact not in still for fact in gone)
 
     @property
     def token_limit(self) -> int:
@@ -148,9 +164,11 @@ class ContextWindowStrategy(CompactionStrategy):
             keep_tool_uses=self.keep_tool_uses,
             # All of the room or nothing: a little at each call would cost the prompt cache each time.
             clear_at_least=self._freed(self.tool_results_at),
+            must_keep=self.must_keep,
         )
         # What is huge may well be the newest message, which none of the other stages touches.
-        yield ClipStrategy(**self._at(min(self._shares()[1:])), **who, max_tokens=self._limit(self.clip_above))
+        clipping = self._at(min(self._shares()[1:]))
+        yield ClipStrategy(**clipping, **who, max_tokens=self._limit(self.clip_above), must_keep=self.must_keep)
         if self.summarizer is not None:
             yield SummarizationStrategy(
                 self.summarizer,

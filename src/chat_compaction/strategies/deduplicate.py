@@ -10,6 +10,7 @@ import attrs
 from .._errors import StrategyError
 from .._groups import MessageGroup
 from .._index import MessageIndex
+from .._predicates import tokens
 from .._strategy import CompactionStrategy
 from .._text import shown
 from .._validators import non_negative, refuse_async
@@ -20,6 +21,7 @@ from ._results import (
     answered,
     as_names,
     chosen,
+    gains,
     is_ours,
     names,
     reference,
@@ -45,7 +47,8 @@ class DeduplicateStrategy(CompactionStrategy):
     The same is the same text from the same tool; results with media are never the same. ``key`` says what else a newer
     result supersedes: a function of the tool's name, its arguments (parsed, or the text where they are no JSON) and
     the result; of results with the same key only the newest stays, whatever their texts are. None leaves a result to
-    the usual rule. ``only_tools``, ``exclude_tools`` and ``min_tokens`` are as in :class:`ToolResultStrategy`.
+    the usual rule. ``only_tools``, ``exclude_tools``, ``min_tokens`` and ``clear_at_least`` are as in
+    :class:`ToolResultStrategy`.
 
     >>> import chat_compaction as cc
     >>> def key(tool, arguments, result):
@@ -60,18 +63,22 @@ class DeduplicateStrategy(CompactionStrategy):
     only_tools: tuple[str, ...] | None = attrs.field(default=None, converter=as_names, validator=some_names_or_none)
     exclude_tools: tuple[str, ...] = attrs.field(default=(), converter=as_names, validator=names)
     min_tokens: int = attrs.field(default=0, validator=non_negative)
+    clear_at_least: int = attrs.field(default=0, validator=non_negative)
     min_preserved_groups: int = attrs.field(default=1, validator=non_negative)
 
     def compact_core(self, index: MessageIndex) -> None:
         """See :class:`CompactionStrategy`."""
         repeated = self._repeated(index)
+        before = index.value(tokens) if self.clear_at_least else 0
         for group in self.rewritable(index):
             texts = repeated.get(group.positions[0])
             if texts is None:
                 continue
-            if self.reached(index):
+            if gains(index, before, self.clear_at_least) and self.reached(index):
                 return
             rewrite_texts(index, group, texts, "duplicate")
+        if not gains(index, before, self.clear_at_least):
+            self.undo(index)
 
     def _repeated(self, index: MessageIndex) -> dict[int, dict[Place, str]]:
         """By the first position of a group, what takes the place of its results that a newer one repeats."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 import attrs
@@ -12,24 +12,12 @@ from .._groups import MessageGroup
 from .._index import MessageIndex
 from .._messages import MEDIA, TEXT, TOOL_RESULT, Message, Part
 from .._strategy import CompactionStrategy
-from .._validators import non_negative
+from .._validators import as_tuple, non_negative, some_of
 from ..formats import Format
 
 MediaKind = Literal["image", "audio", "document", "video", "other"]
 _KINDS: tuple[str, ...] = get_args(MediaKind)
 PLACEHOLDER = "[{kind} removed]"
-
-
-def _kinds(value: object) -> object:
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
-
-
-def _known_kinds(_: object, __: object, value: object) -> None:
-    expected = f"kinds must be some of {', '.join(map(repr, _KINDS))}"
-    if not isinstance(value, tuple):
-        raise TypeError(f"{expected}, got {value!r}")
-    if not value or any(kind not in _KINDS for kind in value):
-        raise ValueError(f"{expected}, got {value!r}")
 
 
 def _template(_: object, __: object, value: object) -> None:
@@ -61,7 +49,7 @@ class DropMediaStrategy(CompactionStrategy):
     """
 
     keep: int = attrs.field(default=3, validator=non_negative)
-    kinds: Sequence[MediaKind] = attrs.field(default=_KINDS, converter=_kinds, validator=_known_kinds)
+    kinds: Sequence[MediaKind] = attrs.field(default=_KINDS, converter=as_tuple, validator=some_of(_KINDS))
     placeholder: str = attrs.field(default=PLACEHOLDER, validator=_template)
     min_preserved_groups: int = attrs.field(default=0, validator=non_negative)
 
@@ -93,9 +81,8 @@ class DropMediaStrategy(CompactionStrategy):
 
     def _found(self, index: MessageIndex) -> Iterator[tuple[MessageGroup, int, int, list[str]]]:
         """Every part that is such media, or holds nothing but such, and what it holds."""
-        shown = set(index.included_positions())
         for group in index.groups:
-            for position in filter(shown.__contains__, group.positions):
+            for position in index.positions_of(group) if group.excluded is None else ():
                 for number, part in enumerate(index.view(position).parts):
                     kinds = _held(part)
                     if kinds and all(kind in self.kinds for kind in kinds):

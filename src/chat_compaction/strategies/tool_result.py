@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -14,6 +14,7 @@ from .._index import MessageIndex
 from .._messages import ASSISTANT
 from .._predicates import tokens
 from .._strategy import CompactionStrategy
+from .._summarizing._must_keep import Keep, Kept, as_must_keep
 from .._text import shown
 from .._validators import non_negative, one_of, refuse_async
 from ._arguments import without_bulk
@@ -27,6 +28,7 @@ from ._results import (
     answered,
     as_names,
     chosen,
+    gains,
     is_ours,
     named,
     names,
@@ -82,6 +84,8 @@ class ToolResultStrategy(CompactionStrategy):
     happens unless so many tokens are gained, and it goes on past the target until they are: a
     cut costs the provider's prompt cache, so it should be worth it. ``clear_tool_inputs`` also takes long
     values out of the arguments of calls: True, or the names of the tools. Nothing is replaced by what is not smaller.
+    A result or an argument in which ``must_keep`` finds something stays, and so does, where whole groups are replaced or
+    leave, a group with such a text in it: texts, patterns or functions, as in :class:`SummarizationStrategy`.
 
     These arguments are those of ``clear_tool_uses_20250919`` of Anthropic's API, for every provider.
 
@@ -89,8 +93,6 @@ class ToolResultStrategy(CompactionStrategy):
     >>> ToolResultStrategy(trigger=cc.tokens > 100_000, target=cc.tokens <= 60_000).keep_tool_uses
     3
     """
-
-    shortens: ClassVar[bool] = True
 
     style: Style = attrs.field(default="clear", validator=one_of(_STYLES))
     keep_tool_uses: int = attrs.field(default=3, validator=non_negative)
@@ -103,6 +105,7 @@ class ToolResultStrategy(CompactionStrategy):
     )
     placeholder: Placeholder = attrs.field(default=REMOVED, validator=_a_placeholder)
     formatter: Formatter | None = attrs.field(default=None, validator=_a_formatter)
+    must_keep: tuple[Keep, ...] = attrs.field(default=(), converter=as_must_keep)
     min_preserved_groups: int = attrs.field(default=1, validator=non_negative)
 
     def __attrs_post_init__(self) -> None:
@@ -112,9 +115,14 @@ class ToolResultStrategy(CompactionStrategy):
                 raise ValueError(f"{name} must not be given with style={self.style!r}, got {value!r}")
         super().__attrs_post_init__()
 
+    @property
+    def shortens(self) -> bool:  # type: ignore[override]
+        """See :class:`CompactionStrategy`."""
+        return self.style != "drop"
+
     def compact_core(self, index: MessageIndex) -> None:
         """See :class:`CompactionStrategy`."""
-        old = _Old.of(index, self.keep_tool_uses)
+        old = _Old.of(index, self.keep_tool_uses, self.must_keep)
         before = index.value(tokens) if self.clear_at_least else 0
         groups = self.candidates(index) if self.style == "drop" else self.rewritable(index)
         refused: list[MessageGroup] = []
@@ -123,7 +131,7 @@ class ToolResultStrategy(CompactionStrategy):
         # What stands behind a group may have been in its way, and is another message now: the newest first.
         if self._replace(index, refused[::-1], old, before, []):
             return
-        if self.clear_at_least and before - index.value(tokens) < self.clear_at_least:
+        if not gains(index, before, self.clear_at_least):
             self.undo(index)
 
     def _replace(
@@ -139,16 +147,16 @@ class ToolResultStrategy(CompactionStrategy):
         return self._is_enough(index, before)
 
     def _is_enough(self, index: MessageIndex, before: int) -> bool:
-        gained = before - index.value(tokens) if self.clear_at_least else 0
-        return gained >= self.clear_at_least and self.reached(index)
+        return gains(index, before, self.clear_at_least) and self.reached(index)
 
     # -- the three styles --------------------------------------------------------------------------
 
     def _clear(self, index: MessageIndex, group: MessageGroup, old: _Old) -> bool:
         uses = [use for use in answered(index, group) if old.holds(use.place) and self._means(use.name)]
-        texts = {use.place: self._text_for(use) for use in uses if self._is_worth_it(use)}
-        if self.clear_tool_inputs is not False and not any(index.view(p).signed for p in old.standing_in(group)):
-            texts |= self._inputs(index, uses)
+        meant = [use for use in uses if self._is_worth_it(use) and not old.must_keep.holds(use.place)]
+        texts = {use.place: self._text_for(use) for use in meant}
+        if self.clear_tool_inputs is not False and not any(index.view(p).signed for p in index.positions_of(group)):
+            texts |= self._inputs(index, uses, old.must_keep)
         rewrite_texts(index, group, texts, "tool result: cleared")
         return True
 
@@ -158,21 +166,21 @@ class ToolResultStrategy(CompactionStrategy):
         text = _a_text("placeholder", self.placeholder(use.told())).strip()
         return f"{SHORTENED} {text}" if text else REMOVED
 
-    def _inputs(self, index: MessageIndex, uses: Sequence[Answered]) -> dict[Place, str]:
+    def _inputs(self, index: MessageIndex, uses: Sequence[Answered], must_keep: Kept) -> dict[Place, str]:
         """What takes the place of the arguments of these uses."""
         texts: dict[Place, str] = {}
         for use in uses:
             meant = self.clear_tool_inputs is True or named(use.name, self.clear_tool_inputs or ())
             if meant and use.call is not None and index.count_texts([use.arguments])[0] >= self.min_tokens:
                 cleared = without_bulk(index, use.arguments)
-                if cleared is not None:
+                if cleared is not None and not must_keep.holds(use.call):
                     texts[use.call] = cleared
         return texts
 
     def _collapse(self, index: MessageIndex, group: MessageGroup, old: _Old) -> bool:
         if group.kind is not GroupKind.TOOL_CALL or not self._is_old(index, group, old):
             return True
-        messages = collapsed(index, old.standing_in(group), self._listed(index, group))
+        messages = collapsed(index, index.positions_of(group), self._listed(index, group))
         if messages is None or _size(index, messages) >= index.tokens_of(group):
             return True
         return index.rewrite(group, messages, "tool result: collapsed")
@@ -206,6 +214,7 @@ class ToolResultStrategy(CompactionStrategy):
             all(self._means(use.name) for use in index.tool_uses(group))
             and all(old.holds(use.place) for use in uses)
             and any(use.tokens >= self.min_tokens for use in uses)
+            and not old.must_keep.is_in(index.positions_of(group))
         )
 
 
@@ -213,25 +222,21 @@ class ToolResultStrategy(CompactionStrategy):
 class _Old:
     """What of a history is old: read by the model, and not among the newest uses, which are kept."""
 
-    standing: frozenset[int]
-    """The positions at which a message stands."""
     read: int
     """The position of the newest message of the assistant: it shows that all before was read."""
     kept: frozenset[Place]
+    must_keep: Kept
+    """Where something stands that must be kept, old or not."""
 
     @classmethod
-    def of(cls, index: MessageIndex, keep: int) -> _Old:
-        standing = index.included_positions()
-        read = next((p for p in reversed(standing) if index.view(p).role is ASSISTANT), -1)
+    def of(cls, index: MessageIndex, keep: int, must_keep: Sequence[Keep]) -> _Old:
+        read = next((p for p in reversed(index.included_positions()) if index.view(p).role is ASSISTANT), -1)
         groups = (group for group in index.groups if group.excluded is None and group.kind in _TOOLS) if keep else ()
         places = (use.result for group in groups for use in index.tool_uses(group) if use.result is not None)
-        return cls(frozenset(standing), read, frozenset(nlargest(keep, places)))
+        return cls(read, frozenset(nlargest(keep, places)), Kept(index, must_keep))
 
     def holds(self, place: Place) -> bool:
         return place[0] <= self.read and place not in self.kept
-
-    def standing_in(self, group: MessageGroup) -> list[int]:
-        return [position for position in group.positions if position in self.standing]
 
 
 def _size(index: MessageIndex, messages: dict[int, Any]) -> int:
