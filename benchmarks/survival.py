@@ -61,10 +61,10 @@ STRATEGIES: dict[str, Callable[[Keeps], cc.CompactionStrategy]] = {
     "truncation": lambda keeps: cc.TruncationStrategy(**_WHEN),
     "token budget": lambda keeps: cc.TokenBudgetStrategy(10_000, target_tokens=7_000),
     "sliding window": lambda keeps: cc.SlidingWindowStrategy(**_WHEN),
-    "tool results, clear": lambda keeps: cc.ToolResultStrategy(**_WHEN),
-    "tool results, collapse": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="collapse"),
-    "tool results, drop": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="drop"),
-    "clip": lambda keeps: cc.ClipStrategy(**_WHEN, max_tokens=300),
+    "tool results, clear": lambda keeps: cc.ToolResultStrategy(**_WHEN, must_keep=keeps),
+    "tool results, collapse": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="collapse", must_keep=keeps),
+    "tool results, drop": lambda keeps: cc.ToolResultStrategy(**_WHEN, style="drop", must_keep=keeps),
+    "clip": lambda keeps: cc.ClipStrategy(**_WHEN, max_tokens=300, must_keep=keeps),
     "deduplicate": lambda keeps: cc.DeduplicateStrategy(**_WHEN),
     "offload": _offload,
     "drop reasoning": lambda keeps: cc.DropReasoningStrategy(**_WHEN, keep_tool_turns=False),
@@ -78,6 +78,7 @@ STRATEGIES: dict[str, Callable[[Keeps], cc.CompactionStrategy]] = {
 }
 """Every strategy by its name in the tables, made anew for a run from what must be kept."""
 SUMMARIZING = ("summarization", "context window, summarizer")
+KEEPING = ("tool results, clear", "tool results, collapse", "tool results, drop", "clip", *SUMMARIZING)
 """Those that take ``must_keep``."""
 PROVIDERS = "provider compaction"
 
@@ -201,7 +202,7 @@ def _overview() -> str:
 
 def _overview_row(name: str) -> list[str]:
     plain = [seeded(name, place).shares()[-1] for place in PLACES]
-    protected: list[float | None] = [_least(name, "pins"), _least(name, "must_keep") if name in SUMMARIZING else None]
+    protected: list[float | None] = [_least(name, "pins"), _least(name, "must_keep") if name in KEEPING else None]
     return [name, *map(_percent, [*plain, *protected])]
 
 

@@ -49,20 +49,18 @@ def later(turns: tuple[Turn, ...], round_number: int) -> tuple[Message, ...]:
 
 
 def _exchange(number: int, asked: Turn, answer: str, place: Place) -> Iterator[Message]:
-    """A user's words, a tool's call and result, an answer; what is planted stands at one of these."""
+    """A user's words, in two of three exchanges a tool's call and result, an answer; one of them is planted."""
     chance = random.Random(number)
     planted = None if asked.canary_id is None else asked.text
     said = asked.text if planted is None or place == "user" else "Please go on."
-    seen = _result(number, chance, planted if place == "tool" else None)
     answer = f"{planted if planted and place == 'assistant' else answer} {_prose(chance, 6)}"
-    call = {
-        "id": f"call_{number}",
-        "type": "function",
-        "function": {"name": "run", "arguments": f'{{"job": {number}}}'},
-    }
     yield {"role": "user", "content": _with_image(said) if number % _IMAGE == 0 and planted is None else said}
-    yield {"role": "assistant", "content": None, "reasoning_content": _prose(chance, 3), "tool_calls": [call]}
-    yield {"role": "tool", "tool_call_id": call["id"], "content": seen}
+    if planted or number % 3:
+        function = {"name": "run", "arguments": f'{{"job": {number}}}'}
+        call = {"id": f"call_{number}", "type": "function", "function": function}
+        yield {"role": "assistant", "content": None, "reasoning_content": _prose(chance, 3), "tool_calls": [call]}
+        seen = _result(number, chance, planted if place == "tool" else None)
+        yield {"role": "tool", "tool_call_id": call["id"], "content": seen}
     yield {"role": "assistant", "content": answer}
 
 
@@ -71,7 +69,9 @@ def _result(number: int, chance: random.Random, planted: str | None) -> str:
     if number % _LISTING == 0:
         lines = ["deploy/north.yaml", "deploy/south.yaml", "src/stock/levels.py", "src/orders/reserve.py"] * 4
     else:
-        lines = "\n".join(_output(chance) for _ in range(6)).splitlines()[: 24 if number % _HUGE == 1 else 6]
+        # The kit's canaries have dates of November 2026, as these logs have.
+        output = "\n".join(_output(chance) for _ in range(6)).replace("2026-11-", "2025-03-")
+        lines = output.splitlines()[: 24 if number % _HUGE == 1 else 6]
     middle = len(lines) // 2
     return "\n".join([*lines[:middle], *([planted] if planted else ()), *lines[middle:]])
 
@@ -125,6 +125,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _texts(inner)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts(inner)

@@ -9,17 +9,19 @@ import pytest
 from compaction_kit import (  # type: ignore[import-untyped]
     Canary,
     CanaryType,
+    DirectRecallProbe,
     SeededSession,
     Turn,
     build_generated_session,
+    build_seeded_session,
     seeded_canaries,
 )
 from compaction_kit.testing import assert_no_flags  # type: ignore[import-untyped]
 
 import chat_compaction as cc
 from benchmarks import survival
-from benchmarks.survival import STRATEGIES, SUMMARIZING, Survival, seeded, survive
-from benchmarks.survival_sessions import PLACES, Place, words
+from benchmarks.survival import KEEPING, STRATEGIES, SUMMARIZING, Survival, seeded, survive
+from benchmarks.survival_sessions import PLACES, Place, later, opening, words
 from chat_compaction._marks import mark
 from tests._shared import ROOT
 from tests.legality import faults
@@ -47,11 +49,21 @@ def check_all_there(run: Survival) -> None:
 
 def test_every_strategy_is_measured() -> None:
     """Each strategy that is exported is among them, but for those that are a function of the user's."""
+    takes = {name for name, make in STRATEGIES.items() if hasattr(make(()), "must_keep")}
+    assert takes - {"context window"} == set(KEEPING)  # That one has it for summaries, and no summarizer here.
     exported = {
         value for name in cc.__all__ if name.endswith("Strategy") and isinstance(value := getattr(cc, name), type)
     }
     users_own = {cc.CompactionStrategy, cc.FunctionStrategy, cc.ReducerStrategy}
     assert {type(make(())) for make in STRATEGIES.values()} == (exported - users_own) | {cc.FirstOf}
+
+
+def test_nothing_but_a_canary_passes_for_one() -> None:
+    """The kit looks for a few words; none of a canary's stands together in what is not planted."""
+    turns = build_seeded_session().turns
+    bare = tuple(turn if turn.canary_id is None else Turn("user", "Please go on.") for turn in turns)
+    rest = words([opening(bare, "user"), *(later(turns, number) for number in range(2, survival.ROUNDS + 1))])
+    assert [canary.id for canary in seeded_canaries() if DirectRecallProbe().probe(canary, rest).survived] == []
 
 
 @everywhere
@@ -62,11 +74,19 @@ def test_pinned_canaries_survive_every_strategy(name: str, place: Place) -> None
 
 
 @everywhere
-@pytest.mark.parametrize("name", SUMMARIZING)
-def test_canaries_that_must_be_kept_survive_every_summary(name: str, place: Place) -> None:
-    """S4: what ``must_keep`` names stands in the first summary, and in each that takes its place."""
+@pytest.mark.parametrize("name", KEEPING)
+def test_canaries_that_must_be_kept_survive(name: str, place: Place) -> None:
+    """S4: what ``must_keep`` names is never shortened away, and stands in each summary; no report speaks of a loss."""
     run = seeded(name, place, "must_keep")
     check_all_there(run)
+    assert not any(report.failures for report in run.conversation.reports)
+
+
+@everywhere
+@pytest.mark.parametrize("name", SUMMARIZING)
+def test_more_than_one_summary_was_written(name: str, place: Place) -> None:
+    """Else the test above would not have shown that a summary of a summary keeps it."""
+    run = seeded(name, place, "must_keep")
     written = [
         one for report in run.conversation.reports for one in report.replaced if one.kind is cc.GroupKind.SUMMARY
     ]
@@ -167,7 +187,7 @@ def _hostile(texts: dict[str, str]) -> tuple[SeededSession, list[Canary]]:
     """A session in which each text is a canary that has to be there to the letter."""
     turns, positions, types = [Turn("system", "You are an agent.")], {}, list(CanaryType)
     for name, text in texts.items():
-        turns += [Turn("user", f"Go on with the part {name}."), Turn("assistant", "Done so.")] * 3
+        turns += [Turn("user", f"Go on with the part {name}."), Turn("assistant", "Done so.")]
         positions[name] = len(turns)
         turns += [Turn("user", text, canary_id=name), Turn("assistant", "Noted.")]
     turns += [Turn("user", "Go on."), Turn("assistant", "Done so.")]
@@ -199,6 +219,10 @@ def _summarization(**arguments: Any) -> cc.SummarizationStrategy:
     """One whose summaries hold nothing by themselves, with room for all that must be kept."""
     when = {"trigger": survival.TRIGGER, "target": survival.TARGET, "max_summary_tokens": 4_000}
     return cc.SummarizationStrategy(lambda request: "They went on.", **{**when, **arguments})
+
+
+def _down(request: cc.summarizers.SummaryRequest) -> str:
+    raise ConnectionError("down")
 
 
 @everywhere
@@ -237,21 +261,31 @@ def test_all_of_a_message_is_kept() -> None:
 
 
 def test_what_has_no_room_is_reported() -> None:
-    """S4: where not all fits in the summary, as much is kept as fits, and the report says how many are missing."""
+    """S4: where not all fits in the summary, as much is kept as fits, and each report says how many are missing."""
     keeps = [canary.content for canary in seeded_canaries()]
-    run = survive(_summarization(must_keep=keeps, max_summary_tokens=300), rounds=1)
-    (failure,) = run.conversation.reports[0].failures
-    missing = len([one for one in run.held[0].values() if not one])
-    assert (failure.what, 0 < missing < len(keeps)) == ("must_keep", True)
-    assert re.match(rf"no room in the summary for {missing} of \d+ texts$", failure.error)
+    run = survive(_summarization(must_keep=keeps, max_summary_tokens=300))
+    missing = [sum(not there for there in held.values()) for held in run.held]
+    assert 0 < missing[0] < len(keeps)
+    for report, before, after in zip(run.conversation.reports, [0, *missing], missing, strict=False):
+        told = [
+            re.match(r"no room in the summary for (\d+) of \d+ texts?$", failure.error) for failure in report.failures
+        ]
+        assert [int(one[1]) for one in told if one] == ([after - before] if after > before else [])
+
+
+def test_what_is_truncated_for_want_of_a_summary_is_reported() -> None:
+    """S4: the last resort takes what must be kept, too, and never in silence."""
+    keeps = [canary.content for canary in seeded_canaries()]
+    run = survive(cc.ContextWindowStrategy(16_000, 4_000, _down, must_keep=keeps))
+    lost = [sum(not there for there in held.values()) for held in run.held]
+    assert lost[0] > 0
+    for report, before, after in zip(run.conversation.reports, [0, *lost], lost, strict=False):
+        told = [failure.error for failure in report.failures if failure.what == "must_keep"]
+        assert [int(error.split()[0]) for error in told] == ([after - before] if after > before else [])
 
 
 def test_a_summarizer_that_fails_loses_nothing() -> None:
     """S3: without a summary everything stays, round after round."""
-
-    def down(request: cc.summarizers.SummaryRequest) -> str:
-        raise ConnectionError("down")
-
-    run = survive(cc.SummarizationStrategy(down, trigger=survival.TRIGGER, target=survival.TARGET))
+    run = survive(cc.SummarizationStrategy(_down, trigger=survival.TRIGGER, target=survival.TARGET))
     assert not run.lost
     assert all(report.failures and not report.changed for report in run.conversation.reports)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from typing import Any
 
@@ -163,6 +164,41 @@ def test_a_full_queue_waits_or_drops(when_full: Any, delivered: list[int], dropp
         go_on.set()
     assert numbers(memory) == delivered
     assert delivery.dropped == dropped
+
+
+def test_closing_while_others_deliver_loses_nothing() -> None:
+    """Whoever comes while it closes delivers in line; nobody waits for ever."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(60):
+            memory: list[cc.Departure] = []
+            delivery = cc.BackgroundDelivery(memory.append, max_waiting=1)
+            callers = [threading.Thread(target=delivery, args=(departure(number),)) for number in range(8)]
+            closing = threading.Thread(target=delivery.close)
+            threads = [*callers[:4], closing, *callers[4:]]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+            assert not any(thread.is_alive() for thread in threads)
+            assert sorted(numbers(memory)) == list(range(8))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_receiver_may_close() -> None:
+    """What waits is delivered all the same."""
+    memory: list[cc.Departure] = []
+
+    def closes(departure: cc.Departure) -> None:
+        memory.append(departure)
+        delivery.close()
+
+    delivery = cc.BackgroundDelivery(closes)
+    delivery(departure(0))
+    delivery.close()
+    assert numbers(memory) == [0]
 
 
 def test_a_receiver_that_fails_in_the_background_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import chat_compaction as cc
 from chat_compaction._marks import mark
+from chat_compaction.formats import FORMATS, rules
 from tests.build import CHAT, Raw, anthropic_step, call, index_of, result, results, said, step, system, user
 from tests.test_growth import MOST, agent, operations
 
@@ -565,7 +566,24 @@ def restored(n: int) -> Callable[[], object]:
     return restore
 
 
-@pytest.mark.parametrize("prepare", [undone, restored])
+def overlapping(n: int) -> Callable[[], object]:
+    """Calls, and behind all of them their results: each group reaches over all others."""
+    ids = [f"c{number}" for number in range(n)]
+    history = [user(), *(message for i in ids for message in (call(i), said())), *map(result, ids), said()]
+    index = index_of(history, format=FORMATS["openai_chat"].with_rules(rules.FirstUser()))
+    groups = [group for group in index.groups if group.kind is cc.GroupKind.TOOL_CALL]
+    assert len(groups) == n
+
+    def shorten() -> None:
+        for group in groups:
+            position = group.positions[-1]
+            other = index.format.with_texts(index.raw(position), {0: "x"})
+            assert index.rewrite(group, {position: other}, "by hand")
+
+    return shorten
+
+
+@pytest.mark.parametrize("prepare", [undone, restored, overlapping])
 def test_undoing_costs_by_what_is_undone(prepare: Callable[[int], Callable[[], object]]) -> None:
     """Rule K13, also where each change may be the first behind which reasoning is dropped."""
     assert operations(prepare(320)) < MOST * operations(prepare(40))

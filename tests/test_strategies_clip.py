@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -286,6 +287,19 @@ def test_never_a_summary() -> None:
     assert index.included_messages() == before
 
 
+@pytest.mark.parametrize("keep", ["K-17", re.compile(r"(?m)^KEY: .*$"), lambda message: "KEY" in str(message)])
+@pytest.mark.parametrize("format_name", ["openai_chat", "anthropic"])
+@pytest.mark.parametrize("clip_to", ["target", "min_tokens"])
+def test_never_a_text_with_what_must_be_kept(keep: Any, format_name: str, clip_to: Any) -> None:
+    """S4: the others are cut for it."""
+    key = f"{long(150)}\nKEY: K-17\n{long(150)}"
+    messages = [user(), said(key), user(), said(long(200)), user(), said(long(200)), user()]
+    after, report = compact(clip(cc.tokens > 450, must_keep=keep, clip_to=clip_to), messages, format=format_name)
+    assert after[1] is messages[1]
+    assert report.fits
+    assert report.tokens_after <= 450
+
+
 def test_what_was_replaced_by_nothing_does_not_come_back() -> None:
     """A group may have lost a message to another strategy; where it stood, nothing is written."""
 
@@ -472,6 +486,64 @@ def test_growth(clip_to: Any) -> None:
         return lambda: strategy.compact(index, hooks=())
 
     assert growth(prepare) < MOST
+
+
+def parallel(n: int) -> list[Any]:
+    """One response with many calls, and their huge results."""
+    ids = [f"c{i}" for i in range(n)]
+    return [user("task"), call(*ids), *(result(name, long(60 + i % 7)) for i, name in enumerate(ids))]
+
+
+def parallel_anthropic(n: int) -> list[Any]:
+    ids = [f"c{i}" for i in range(n)]
+    blocks = [{"type": "tool_result", "tool_use_id": name, "content": long(60 + i % 7)} for i, name in enumerate(ids)]
+    return [user("task"), call(*ids, format="anthropic"), {"role": "user", "content": blocks}]
+
+
+@pytest.mark.parametrize("clip_to", ["target", "min_tokens"])
+@pytest.mark.parametrize("shape", [parallel, parallel_anthropic])
+def test_growth_of_one_group(shape: Any, clip_to: Any) -> None:
+    """K13: to rewrite a group is linear in it, so its texts are not written one by one."""
+
+    def prepare(n: int) -> Any:
+        index = index_of(shape(n), format="anthropic" if shape is parallel_anthropic else "openai_chat")
+        strategy = clip(cc.tokens > 30 * n, clip_to=clip_to)
+        return lambda: strategy.compact(index, hooks=())
+
+    assert growth(prepare) < MOST
+
+
+@pytest.mark.parametrize("clip_to", ["target", "min_tokens"])
+def test_a_target_that_looks_at_the_messages_sees_each_cut(clip_to: Any) -> None:
+    """K3: nothing is cut once it holds, whatever it asks."""
+
+    @cc.predicate
+    def one_is_cut(index: Any) -> bool:
+        return any("<" in str(message["content"]) for message in index.included_messages())
+
+    after, report = compact(clip(cc.always, one_is_cut, clip_to=clip_to), parallel(4))
+    assert sizes(after)[2:] == [60, 61, 62, 20]
+    assert report.stopped_by == "target"
+
+
+def test_one_that_can_not_be_written_keeps_no_other() -> None:
+    """K7: of several cuts in one group, and in one message."""
+
+    @attrs.frozen(repr=False)
+    class Picky(type(ANTHROPIC)):  # type: ignore[misc]
+        def with_texts(self, raw: Any, texts: Any) -> Any | None:
+            return None if 2 in texts else super().with_texts(raw, texts)
+
+    for limit, size in [(1, 20), (150, 29), (200, 39)]:
+        strategy = clip(cc.tokens > limit + 60 + 4)
+        after, report = compact(strategy, parallel_anthropic(6), format=Picky())
+        lengths = [len(block["content"]) for block in after[2]["content"]]
+        assert lengths.pop(2) == 62
+        assert max(lengths) - min(lengths) <= 1
+        assert (report.fits, min(lengths)) == (limit > 1, size)
+
+
+ANTHROPIC = index_of(parallel_anthropic(1), format="anthropic").format
 
 
 def test_a_huge_result_is_counted_once() -> None:

@@ -1,6 +1,7 @@
 """ContextWindowStrategy: from what loses nothing to what loses most, by shares of the input budget."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -145,6 +146,72 @@ def test_a_summariser_that_fails_leaves_the_rest_to_truncation() -> None:
     assert worked(report) == ["TruncationStrategy"]
     assert len(report.failures) == 1
     assert report.fits
+
+
+FACT = "FACT: the key is K-17"
+
+
+def facts(place: str) -> list[Raw]:
+    """A fact in a long old text: said, or given by a tool."""
+    text = f"{'x' * 400}\n{FACT}\n{'y' * 400}"
+    told = {"tool": [call("key"), result("key", text)], "user": [user(text)], "assistant": [said(text)]}[place]
+    return [user("the task"), *told, said("I see.")]
+
+
+def as_format(format: str, messages: list[Raw]) -> list[Raw]:
+    """The same in Anthropic's format."""
+    if format == "openai_chat":
+        return messages
+    written = []
+    for message in messages:
+        if message["role"] == "tool":
+            block = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": message["content"]}
+            written.append({"role": "user", "content": [block]})
+        elif message.get("tool_calls"):
+            written.append(call(*(each["id"] for each in message["tool_calls"]), format="anthropic"))
+        else:
+            written.append(message)
+    return written
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+@pytest.mark.parametrize("place", ["tool", "user", "assistant"])
+@pytest.mark.parametrize(
+    "keep", [FACT, re.compile("^FACT.*$", re.MULTILINE), lambda m: FACT if FACT in str(m) else None]
+)
+def test_what_must_be_kept_survives_every_stage(format: str, place: str, keep: Any) -> None:
+    """S4: for five rounds of clearing, clipping and summing up, wherever it stood."""
+    strategy = attrs.evolve(WIDE, summarizer=summarizer, must_keep=keep)
+    history, done = as_format(format, facts(place)), set[str]()
+    for turn in range(5):
+        new = [user(f"task {turn}"), *steps(12, 400), said("z" * 1_500), user("u" * 1_500), said("done")]
+        if turn == 2:
+            new[3:3] = [call("huge"), result("huge", "h" * 5_000)]
+        for message in as_format(format, new):
+            history.append(message)
+            index, report = compact(strategy, history, format=format)
+            history = index.included_messages()
+            done.update(worked(report))
+            assert FACT in str(history)
+            assert report.failures == ()
+    assert done >= {"ToolResultStrategy", "SummarizationStrategy"}
+
+
+@pytest.mark.parametrize("place", ["tool", "user", "assistant"])
+def test_what_truncation_takes_of_it_shows(place: str) -> None:
+    """S4: the last resort, and never in silence; once, and not for what stands elsewhere, too."""
+
+    def fails(_: Any) -> str:
+        raise ConnectionError("no route")
+
+    strategy = attrs.evolve(WIDE, summarizer=fails, must_keep=[FACT, "the task", "done", "nowhere"])
+    history = [*facts(place), *talk(9, 500)[:-1], user("the task"), said("done")]
+    index, report = compact(strategy, history)
+    assert FACT not in str(index.included_messages())
+    assert [failure.error for failure in report.failures if failure.what == "must_keep"] == [
+        "1 text left with what was truncated"
+    ]
+    assert "must_keep" not in {failure.what for failure in strategy.compact(index).failures}
 
 
 def test_an_async_summariser() -> None:

@@ -93,6 +93,20 @@ def test_the_oldest_first_until_the_target_holds() -> None:
     assert results(index) == [same(3), A, A, A]
 
 
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic", "gemini"])
+def test_a_small_gain_is_not_worth_it(format: str) -> None:
+    """With ``clear_at_least`` it goes on past the target until so much is gained, or nothing happens at all (K9)."""
+    messages = history([A, A, A, A], format)
+    each = len(A) - len(same(3))
+    for least, gone in [(0, 1), (each, 1), (each + 1, 2), (3 * each, 3), (3 * each + 1, 0)]:
+        index = index_of(messages, format)
+        before, total = index.snapshot(), index.value(cc.tokens)
+        report = strategy(trigger=cc.tokens > total - 1, clear_at_least=least).compact(index, hooks=())
+        assert results(index) == [same(3)] * gone + [A] * (4 - gone)
+        assert report.changed is (gone > 0)
+        assert gone or index.snapshot() == before
+
+
 def test_another_tool_is_another_result() -> None:
     """The same is the same text from the same tool, whatever the arguments were."""
     assert deduplicated(history([A, A], names=["read", "list"])) == [A, A]
@@ -264,6 +278,7 @@ def test_it_is_a_value() -> None:
         ({"only_tools": "read"}, "only_tools must be a list of names of tools, got 'read'"),
         ({"exclude_tools": 3}, "exclude_tools must be a list of names of tools, got 3"),
         ({"min_tokens": 1.5}, "min_tokens must be an int of 0 or more, got 1.5"),
+        ({"clear_at_least": None}, "clear_at_least must be an int of 0 or more, got None"),
     ],
     ids=str,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -546,6 +547,79 @@ def test_whole_tool_groups_are_dropped(format: str) -> None:
     assert not report.replaced
     if format != "langchain":
         assert faults(index.included_messages(), format) == []
+
+
+def test_the_newest_group_may_change_and_not_leave() -> None:
+    """K2 and K5: whole groups that must stay are the floor; a result in them may be replaced."""
+    messages = history(1, end=False)
+    _, report = compact(messages, style="drop", min_preserved_groups=0)
+    assert (report.skipped, report.changed) == ("floor", False)
+    _, report = compact(messages, min_preserved_groups=0)
+    assert (report.skipped, report.stopped_by) == (None, "exhausted")
+
+
+# -- what must be kept ---------------------------------------------------------------------------
+
+CALLS = RecordingCounter(framing=True)
+KEPT = "\n".join([LONG, "KEY: K-17", LONG])
+
+
+def _with_key(format: str, where: str) -> list[Raw]:
+    """Three calls, of which the second has something that must be kept."""
+    task, done = SAID.get(format, (user("task"), said("done")))
+    texts = [LONG * 4, KEPT if where == "result" else LONG, LONG]
+    arguments = json.dumps({"query": KEPT if where == "call" else LONG})
+    steps = [STEPS[format](n, text, "look", arguments if n == 1 else "{}", None) for n, text in enumerate(texts)]
+    return [task, *(raw for step in steps for raw in step), done]
+
+
+@pytest.mark.parametrize("format", EVERY)
+@pytest.mark.parametrize("keep", ["K-17", " KEY: K-17\n", re.compile(r"^KEY: .*$", re.MULTILINE)])
+def test_a_result_with_what_must_be_kept_stays(format: str, keep: Any) -> None:
+    """S4: in every style; the others go."""
+    messages = _with_key(format, "result")
+    assert results(compact(messages, format, must_keep=keep)[0]) == [GONE, KEPT, GONE]
+    # Where the two sides must alternate, a group can't become one message between two others.
+    for style in ("drop",) if format in ("gemini", "bedrock_converse") else ("collapse", "drop"):
+        index, report = compact(messages, format, must_keep=keep, style=style, keep_tool_uses=1)
+        assert results(index) == [KEPT, LONG]
+        assert report.changed
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+def test_arguments_with_what_must_be_kept_stay(format: str) -> None:
+    """While the result of that call goes."""
+    for must_keep, stays in (("K-17", True), ("K-18", False)):
+        index = cc.MessageIndex.from_messages(_with_key(format, "call"), format=format, counter=CALLS)
+        strategy(must_keep=must_keep, clear_tool_inputs=True).compact(index, hooks=())
+        assert results(index) == [GONE] * 3
+        assert ("K-17" in json.dumps(index.included_messages())) is stays
+
+
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [(True, [0, 1]), (False, []), (None, []), ([], []), ("K-17", [1]), (["K-17", " ", 3], [1]), ("of its own", [0, 1])],
+    ids=str,
+)
+def test_a_function_says_what_must_be_kept(answer: Any, stays: list[int]) -> None:
+    """It sees the caller's message; with words of its own it means the message as a whole. It is asked once."""
+    blocks = [{"type": "tool_use", "id": f"c{n}", "name": "look", "input": {}} for n in range(2)]
+    found = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": text} for n, text in enumerate([LONG, KEPT])]
+    messages = [
+        user("task"),
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": found},
+        said("done"),
+    ]
+    asked: list[Any] = []
+
+    def keep(message: Any) -> Any:
+        asked.append(message)
+        return answer
+
+    index, _ = compact(messages, "anthropic", must_keep=keep)
+    assert [n for n, text in enumerate(results(index)) if text != GONE] == stays
+    assert asked == [messages[2]]
 
 
 # -- on the whole --------------------------------------------------------------------------------

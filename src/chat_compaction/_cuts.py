@@ -156,18 +156,18 @@ class Cuts:
             ends.update((position, self._next(position)))
         return ends
 
-    def broken_around(self, first: int, last: int) -> Tally[str]:
-        """How often each rule is broken where messages stand, from the one before a position to the one behind another.
+    def broken_at(self, positions: Iterable[int]) -> Tally[str]:
+        """How often each rule is broken where a message stands at one of these positions, or right behind one.
 
         What is held back is not looked at.
         """
-        start, end = max(0, self._previous(first)), self._next(last)
-        places = list(_places(~self._out & _ones(start, min(end + 1, len(self.views)))))
         speaks = self.first()
+        ends = {end for place in positions for end in (place, self._next(place)) if self._stays(end)}
         broken: Tally[str] = Tally()
-        for before, place in zip([self._previous(start), *places], places, strict=False):
-            at_head = speaks is None or (place <= speaks and not self._filled & _ones(0, place))
-            broken.update(self._broken(None if before == _HEAD else self.views[before], place, at_head))
+        for end in ends:
+            before = self._previous(end)
+            at_head = speaks is None or (end <= speaks and not self._filled & _ones(0, end))
+            broken.update(self._broken(None if before == _HEAD else self.views[before], end, at_head))
         return broken
 
     def _next_out(self, position: int) -> int:

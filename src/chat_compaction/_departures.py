@@ -6,9 +6,9 @@ first stands for it; what comes back and leaves again is not told again.
 
 from __future__ import annotations
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable
+from threading import Condition, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import attrs
@@ -89,51 +89,63 @@ class BackgroundDelivery:
     when_full: WhenFull = attrs.field(default="wait", validator=one_of(("wait", "drop")), kw_only=True)
     dropped: int = attrs.field(default=0, init=False)
     """How many were let go because too many waited."""
-    _waiting: queue.Queue[Departure | None] = attrs.field(init=False, repr=False)
-    _thread: threading.Thread | None = attrs.field(default=None, init=False, repr=False)
-    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+    _waiting: deque[Departure] = attrs.field(factory=deque, init=False, repr=False)
+    _changed: Condition = attrs.field(factory=Condition, init=False, repr=False)
+    """Guards all that follows and what waits; notified where any of it changes."""
+    _thread: Thread | None = attrs.field(default=None, init=False, repr=False)
+    _busy: bool = attrs.field(default=False, init=False, repr=False)
     _closed: bool = attrs.field(default=False, init=False, repr=False)
-
-    @_waiting.default
-    def _new_queue(self) -> queue.Queue[Departure | None]:
-        return queue.Queue(self.max_waiting)
 
     def __call__(self, departure: Departure) -> None:
         """Take a departure; after :meth:`close` it is delivered in line."""
-        with self._lock:
-            closed = self._closed
-            if not closed and self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="chat-compaction delivery", daemon=True)
-                self._thread.start()
-        if closed:
-            self.receiver(departure)
+        with self._changed:
+            if self.when_full == "wait":
+                self._changed.wait_for(lambda: self._closed or len(self._waiting) < self.max_waiting)
+            if not self._closed:
+                self._take(departure)
+                return
+        self._deliver(departure)
+
+    def _take(self, departure: Departure) -> None:
+        if len(self._waiting) >= self.max_waiting:
+            self.dropped += 1
             return
-        try:
-            self._waiting.put(departure, block=self.when_full == "wait")
-        except queue.Full:
-            with self._lock:
-                self.dropped += 1
+        self._waiting.append(departure)
+        self._changed.notify_all()
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name="chat-compaction delivery", daemon=True)
+            self._thread.start()
 
     def _work(self) -> None:
-        while (departure := self._waiting.get()) is not None:
-            try:
-                self.receiver(departure)
-            except Exception:
-                log_failure(self.receiver)
-            finally:
-                self._waiting.task_done()
-        self._waiting.task_done()
+        while True:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return  # Closed, and nothing can come any more.
+                departure, self._busy = self._waiting.popleft(), True
+                self._changed.notify_all()
+            self._deliver(departure)
+
+    def _deliver(self, departure: Departure) -> None:
+        try:
+            self.receiver(departure)
+        except Exception:
+            log_failure(self.receiver)
 
     def flush(self) -> None:
-        """Wait until everything that was taken is delivered."""
-        self._waiting.join()
+        """Wait until everything that was taken is delivered. Not for the receiver: it would wait for itself."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._waiting or self._busy))
 
     def close(self) -> None:
-        """Deliver what waits, and end the thread."""
-        with self._lock:
-            closed, self._closed, thread = self._closed, True, self._thread
-        if not closed and thread is not None:
-            self._waiting.put(None)
+        """Deliver what waits, and end the thread. The receiver itself may call it: then nobody waits for the end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not current_thread():
             thread.join()
 
     def __enter__(self) -> Self:

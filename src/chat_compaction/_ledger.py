@@ -291,9 +291,7 @@ class Ledger:
             if position in after:
                 self.words.write(position, after[position])
             else:
-                # Whether it is sent with its reasoning may be another matter now.
-                count_anew = self.binding.drops and self.words.original(position).signed
-                self.words.restore(position, count_anew=count_anew)
+                self.words.restore(position)
         self._total(bundle, 1)
         if rewritten is None:
             self.words.rewritten.pop(bundle, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -34,7 +34,7 @@ def rewrite(conversation: Conversation, bundle: Bundle, messages: Mapping[int, A
     kept = [position for position in bundle.shown if written.get(position, bundle) is not None]
     if not kept:
         raise ValueError("messages must leave the group one message at least; exclude a group that leaves whole")
-    with _Trial(ledger, [bundle]) as trial:
+    with _Trial(ledger, [bundle], written) as trial:
         known = bundle.rewritten
         together = (bundle,) if known is None or known.kind is not GroupKind.SUMMARY else known.rewriting.bundles
         ledger.rewrite(bundle, written, Rewriting(reason, together), _kind(ledger, bundle, written))
@@ -66,13 +66,14 @@ def summarize(conversation: Conversation, bundles: Sequence[Bundle], text: str, 
     ledger = conversation.ledger
     together = _with_replaced(bundles)
     shown = sorted(position for bundle in bundles for position in bundle.shown)
+    positions = [position for bundle in together for position in bundle.positions]
     marked = mark(text, conversation.settings.summary_key)
     for place in dict.fromkeys((_place_of(ledger, shown), 0)):
         for roles in _roles(ledger, shown[place]):
             messages = _messages(conversation, shown[place:], marked, roles)
             if messages is None:
                 continue
-            with _Trial(ledger, together) as trial:
+            with _Trial(ledger, together, positions) as trial:
                 _put(ledger, together, messages, Rewriting(reason, together))
                 back = any(bundle.included for bundle in together if bundle.excluded is not None)
                 if not back and trial.judge(list(messages)):
@@ -155,11 +156,10 @@ def _put(ledger: Ledger, bundles: Sequence[Bundle], messages: Mapping[int, Writt
 class _Trial:
     """A change that is undone where it breaks a rule of the format more often than it was broken."""
 
-    def __init__(self, ledger: Ledger, bundles: Sequence[Bundle]) -> None:
+    def __init__(self, ledger: Ledger, bundles: Sequence[Bundle], positions: Collection[int]) -> None:
         self._ledger = ledger
         self._bundles = [(bundle, bundle.excluded, bundle.rewritten) for bundle in bundles]
-        positions = [position for bundle in bundles for position in bundle.positions]
-        self._around = min(positions), max(positions)
+        self._positions = positions
         self._before = self._broken()
         self._apart = self._parted()
 
@@ -172,7 +172,7 @@ class _Trial:
 
     def _broken(self) -> Tally[str]:
         cuts = self._ledger.cuts
-        return cuts.broken_around(*self._around) if cuts.book.seams else Tally()
+        return cuts.broken_at(self._positions) if cuts.book.seams else Tally()
 
     def _parted(self) -> Tally[TieKind]:
         """How many results stand without their call, and calls without a result that they had (rule G4)."""

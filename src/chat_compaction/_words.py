@@ -60,13 +60,17 @@ class Words:
 
     def write(self, position: int, written: Written | None) -> None:
         """Let another message stand at a position, or none; totals are the ledger's business."""
-        self._originals.setdefault(position, Original(self.views[position], self.counting.known[position]))
+        if position not in self._originals:
+            view = self.views[position]
+            # Whether it is sent with its signed reasoning may be another matter by then.
+            known = UNKNOWN if view.signed else self.counting.known[position]
+            self._originals[position] = Original(view, known)
         if written is not None:
             self.views[position] = written.view
         self.counting.put(position, NOTHING if written is None else UNKNOWN)
 
-    def restore(self, position: int, *, count_anew: bool) -> None:
+    def restore(self, position: int) -> None:
         """Let the caller's message stand at its position again."""
         original = self._originals.pop(position)
         self.views[position] = original.view
-        self.counting.put(position, UNKNOWN if count_anew else original.known)
+        self.counting.put(position, original.known)

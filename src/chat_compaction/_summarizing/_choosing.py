@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import attrs
-
+from .._as_if import AsIf
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
-from .._predicates import Metric, Predicate, groups, messages, tokens
+from .._predicates import Predicate, groups, messages, tokens
 from ._rendering import shown_positions, texts_of
-
-
-@attrs.frozen
-class AsIf:
-    """An index as it would be with so much more of some metrics: what a target is asked about before a change.
-
-    Everything but the metrics is the index itself.
-    """
-
-    index: MessageIndex
-    more: Mapping[Metric, int]
-
-    def value(self, metric: Metric) -> int:
-        """See :meth:`MessageIndex.value`."""
-        return self.index.value(metric) + self.more.get(metric, 0)
-
-    def exceeds(self, metric: Metric, limit: int) -> bool:
-        """See :meth:`MessageIndex.exceeds`."""
-        return self.index.exceeds(metric, limit - self.more.get(metric, 0))
-
-    def known(self, metric: Metric) -> tuple[int, bool]:
-        """See :meth:`MessageIndex.known`."""
-        known, exact = self.index.known(metric)
-        return known + self.more.get(metric, 0), exact
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.index, name)
 
 
 def choose(

@@ -136,10 +136,8 @@ def with_facts(body: str, facts: Sequence[str], limit: int, count: Count) -> tup
     of the room, and what the words leave free; of more than that the first stay, as many as fit. Where the
     words have to make room, they are cut.
     """
-    words, section, kept = only_words(body), "", list[str]()
-    text = cut_to(words, limit, count)
-    for _ in range(2 if facts else 0):  # What is not said twice makes room for more.
-        section, kept = section_of(facts, max(limit // 2, limit - count([text])[0] - 2), count)
-        room = limit - count([f"\n\n{section}"])[0] if section else limit
-        text = cut_to(only_words(words, kept), room, count)
+    words = cut_to(only_words(body, facts), limit, count)
+    section, kept = section_of(facts, max(limit // 2, limit - count([words])[0] - 2), count)
+    room = limit - count([f"\n\n{section}"])[0] if section else limit
+    text = cut_to(only_words(body, kept), room, count)
     return "\n\n".join(piece for piece in (text, section) if piece), len(facts) - len(kept)

@@ -133,7 +133,7 @@ def chosen(name: str, only: tuple[str, ...] | None, exclude: tuple[str, ...]) ->
 
 
 def gains(index: MessageIndex, before: int, least: int) -> bool:
-    """Whether so many tokens are gained already; ``before`` are those of the beginning, not asked where none need be."""
+    """Whether so many tokens are gained; ``before`` are those of the beginning, needed where ``least`` is."""
     return not least or before - index.value(tokens) >= least
 
 

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 import attrs
 
+from .._as_if import AsIf
 from .._clipping import MARKER, Clipping, check_marker, is_object, water_level
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._messages import ASSISTANT, SYSTEM, TEXT, TOOL_CALL, TOOL_RESULT, USER, Message, Part
-from .._predicates import AllOf, AnyOf, Comparison, Predicate, tokens
+from .._predicates import AllOf, AnyOf, Comparison, Predicate, always, never, tokens
 from .._strategy import CompactionStrategy
-from .._validators import non_negative, one_of
+from .._summarizing._must_keep import Keep, Kept, as_must_keep
+from .._validators import as_tuple, non_negative, one_of, some_of
 
 ClipKind = Literal["tool_result", "tool_call", "assistant", "user"]
 ClipTo = Literal["target", "min_tokens"]
 _KINDS: tuple[str, ...] = get_args(ClipKind)
 _ROUNDS = 4
 """How often the common length is set anew, where some text could not be clipped to it."""
-
-
-def _kinds(value: object) -> object:
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
-
-
-def _known_kinds(_: object, __: object, value: object) -> None:
-    expected = f"kinds must be some of {', '.join(map(repr, _KINDS))}"
-    if not isinstance(value, tuple):
-        raise TypeError(f"{expected}, got {value!r}")
-    if not value or any(kind not in _KINDS for kind in value):
-        raise ValueError(f"{expected}, got {value!r}")
 
 
 def _share(_: object, __: object, value: object) -> None:
@@ -56,7 +46,8 @@ class ClipStrategy(CompactionStrategy):
     for the rest; its field ``{tokens}`` is how many are gone.
 
     Only text is clipped: never a message with signed reasoning, a result with media in it, a summary,
-    a system, pinned or pending message. The floor is empty by default, since the newest result may well be
+    a system, pinned or pending message, nor a text in which ``must_keep`` finds something: texts, patterns or
+    functions, as in :class:`SummarizationStrategy`. The floor is empty by default, since the newest result may well be
     the huge one; the user's newest message stays unless ``keep_last_user=False``.
 
     >>> import chat_compaction as cc
@@ -68,10 +59,11 @@ class ClipStrategy(CompactionStrategy):
     min_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(non_negative))
     clip_to: ClipTo = attrs.field(default="target", validator=one_of(get_args(ClipTo)))
     kinds: Sequence[ClipKind] = attrs.field(
-        default=("tool_result", "assistant", "user"), converter=_kinds, validator=_known_kinds
+        default=("tool_result", "assistant", "user"), converter=as_tuple, validator=some_of(_KINDS)
     )
     head_share: float = attrs.field(default=0.5, validator=_share)
     marker: str = attrs.field(default=MARKER, validator=lambda _, __, value: check_marker(value))
+    must_keep: tuple[Keep, ...] = attrs.field(default=(), converter=as_must_keep)
     min_preserved_groups: int = attrs.field(default=0, validator=non_negative)
 
     @min_tokens.validator
@@ -84,43 +76,40 @@ class ClipStrategy(CompactionStrategy):
     def compact_core(self, index: MessageIndex) -> None:
         """See :class:`CompactionStrategy`."""
         least = self.max_tokens if self.min_tokens is None else self.min_tokens
-        work = _Work(index, Clipping(index.count_texts, self.head_share, self.marker), self._huge(index))
+        clipping = Clipping(index.count_texts, self.head_share, self.marker)
+        work = _Work(index, clipping, self, self._huge(index))
         limits = _token_limits(self.effective_target) if self.clip_to == "target" else []
         # Of several limits, such as those of an any_of, the loosest may be enough.
         for limit in sorted(limits, reverse=True):
             if self._reach(work, limit, least):
                 return
-        for text in work.largest_first():
-            if self.reached(index):
-                return
-            work.clip(text, least)
+        while not self.reached(index) and work.clip(least):
+            pass  # What was refused may be made up for by others.
 
     def _reach(self, work: _Work, limit: int, least: int) -> bool:
         """Cut the largest texts to one length at which the target holds; whether it does."""
         for _ in range(_ROUNDS):
-            texts, need = work.largest_first(), work.index.value(tokens) - limit
-            level = max(least, water_level([text.size for text in texts], need)) if need > 0 else 0
-            spare = 0  # What a text lost beyond that, since lines and words stay whole, the next may keep.
-            for text in texts if level else ():
-                if self.reached(work.index) or text.size <= level:
-                    break
-                work.clip(text, level + spare)
-                spare += level - text.size
+            need = work.index.value(tokens) - limit
+            if self.reached(work.index) or need <= 0:
+                break
+            level = water_level([text.size for text in work.largest_first()], need)
+            work.clip(max(least, level), together=True)
         return self.reached(work.index)
 
     def _huge(self, index: MessageIndex) -> list[_Text]:
         """The texts that may be clipped, the largest first; of two of one size the older one."""
-        shown = set(index.included_positions())
-        texts = [text for group in self.rewritable(index) for text in self._texts(index, group, shown)]
+        texts = [text for group in self.rewritable(index) for text in self._texts(index, group)]
         counts = index.count_texts([text.part.text for text in texts])
         for text, size in zip(texts, counts, strict=True):
             text.size = size
-        return [text for text in texts if text.size > self.max_tokens]
+        kept = Kept(index, self.must_keep)
+        huge = (text for text in texts if text.size > self.max_tokens)
+        return [text for text in huge if not kept.holds((text.position, text.number))]
 
-    def _texts(self, index: MessageIndex, group: MessageGroup, shown: Set[int]) -> Iterator[_Text]:
-        for position in group.positions if group.kind is not GroupKind.SUMMARY else ():
+    def _texts(self, index: MessageIndex, group: MessageGroup) -> Iterator[_Text]:
+        for position in index.positions_of(group) if group.kind is not GroupKind.SUMMARY else ():
             view = index.view(position)
-            if position not in shown or view.signed or view.summary or view.role is SYSTEM:
+            if view.signed or view.summary or view.role is SYSTEM:
                 continue
             for number, part in enumerate(view.parts):
                 if part.text and not part.media and _kind(view, part) in self.kinds:
@@ -138,13 +127,30 @@ class _Text:
     size: int = 0
 
 
+@attrs.frozen(eq=False)
+class _Cut:
+    """What is to stand in the place of a text, in at most so many tokens."""
+
+    text: _Text
+    shorter: str
+    limit: int
+
+
 @attrs.define(eq=False)
 class _Work:
-    """The texts of one pass, and what was made of them; a text is always clipped anew from the whole."""
+    """The texts of one pass, and what was made of them; a text is always clipped anew from the whole.
+
+    To rewrite a group costs as much as the group is long. So cuts are planned, the target is asked as if they were
+    made, and then those of one group are made at once. A target that looks at more than numbers sees each.
+    """
 
     index: MessageIndex
     clipping: Clipping
+    strategy: ClipStrategy
     texts: list[_Text]
+    _planned: list[_Cut] = attrs.field(init=False, factory=list)
+    _gain: int = attrs.field(init=False, default=0)
+    """The tokens that what is planned will gain."""
     _whole: dict[int, Any] = attrs.field(init=False, factory=dict)
     """By position, the message as it was before."""
     _clipped: dict[int, dict[int, str]] = attrs.field(init=False, factory=dict)
@@ -155,30 +161,94 @@ class _Work:
         """The texts by their size now, without those that can't be written any shorter."""
         return sorted((text for text in self.texts if id(text) not in self._stuck), key=lambda text: -text.size)
 
-    def clip(self, text: _Text, limit: int) -> None:
-        """Clip a text to at most so many tokens; one that can't be written so is none of them any more."""
-        if text.size > limit and not self._clip(text, limit):
-            self._stuck.add(id(text))
+    def clip(self, limit: int, *, together: bool = False) -> bool:
+        """Clip texts to at most so many tokens, the largest first, until the target holds; whether there were any.
 
-    def _clip(self, text: _Text, limit: int) -> bool:
-        position, shorter = text.position, self._shorter(text.part, limit)
+        ``together``: what a text loses beyond that, since lines and words stay whole, the next may keep.
+        """
+        is_measured, spare, tried = self._is_measured(), 0, False
+        for text in self.largest_first():
+            if text.size <= limit or self._is_enough():
+                break
+            tried = True
+            size = self._plan(text, limit + spare)
+            spare += limit - size if together and size is not None else 0
+            if not is_measured:
+                self._make()
+        self._make()
+        return tried
+
+    def _is_measured(self) -> bool:
+        """Whether the target looks at numbers and nothing else."""
+        own = getattr(self.strategy.reached, "__func__", None) is CompactionStrategy.reached
+        return own and _is_measured(self.strategy.effective_target)
+
+    def _is_enough(self) -> bool:
+        if not self._planned:
+            return self.strategy.reached(self.index)
+        return self.strategy.effective_target(AsIf(self.index, {tokens: -self._gain}))
+
+    def _plan(self, text: _Text, limit: int) -> int | None:
+        """Plan a cut; the tokens that are left of the text, None where it can't be cut so short."""
+        shorter = self._shorter(text.part, limit)
         if shorter is None:
-            return False
-        texts = {**self._clipped.get(position, {}), text.number: shorter}
-        written = self.index.format.with_texts(self._whole.setdefault(position, self.index.raw(position)), texts)
-        if written is None:
-            return False
-        # Arguments may be written with other white space, and a format of the user's as it likes.
-        (size,) = self.index.count_texts([self.index.format.read(written, position).parts[text.number].text])
-        if size > limit or not self.index.rewrite(text.group, {position: written}, "clip"):
-            return False
-        self._clipped[position], text.size = texts, size
-        return True
+            self._stuck.add(id(text))
+            return None
+        (size,) = self.index.count_texts([shorter])
+        self._planned.append(_Cut(text, shorter, limit))
+        self._gain += text.size - size
+        return size
 
     def _shorter(self, part: Part, limit: int) -> str | None:
         if part.kind is TOOL_CALL and is_object(part.text):
             return self.clipping.json(part.text, limit)
         return self.clipping.text(part.text, limit)
+
+    def _make(self) -> None:
+        """Make what is planned, group by group."""
+        by_group: dict[int, list[_Cut]] = {}
+        for cut in self._planned:
+            by_group.setdefault(cut.text.group.positions[0], []).append(cut)
+        self._planned, self._gain = [], 0
+        for cuts in by_group.values():
+            self._make_in_group(cuts)
+
+    def _make_in_group(self, cuts: list[_Cut]) -> None:
+        """Make cuts at once; where one of them is in the way, each half by itself."""
+        if self._is_made(cuts):
+            return
+        if len(cuts) == 1:
+            self._stuck.add(id(cuts[0].text))
+            return
+        half = len(cuts) // 2
+        self._make_in_group(cuts[:half])
+        self._make_in_group(cuts[half:])
+
+    def _is_made(self, cuts: list[_Cut]) -> bool:
+        """Write them; False, and nothing is changed, where that can't be or comes out too long."""
+        texts: dict[int, dict[int, str]] = {}
+        for cut in cuts:
+            position = cut.text.position
+            if position not in texts:
+                texts[position] = dict(self._clipped.get(position, {}))
+            texts[position][cut.text.number] = cut.shorter
+        messages = {position: self._written(position, parts) for position, parts in texts.items()}
+        if any(raw is None for raw in messages.values()):
+            return False
+        # Arguments may be written with other white space, and a format of the user's as it likes.
+        views = {position: self.index.format.read(raw, position) for position, raw in messages.items()}
+        sizes = self.index.count_texts([views[cut.text.position].parts[cut.text.number].text for cut in cuts])
+        if any(size > cut.limit for cut, size in zip(cuts, sizes, strict=True)):
+            return False
+        if not self.index.rewrite(cuts[0].text.group, messages, "clip"):
+            return False
+        self._clipped.update(texts)
+        for cut, size in zip(cuts, sizes, strict=True):
+            cut.text.size = size
+        return True
+
+    def _written(self, position: int, texts: dict[int, str]) -> Any | None:
+        return self.index.format.with_texts(self._whole.setdefault(position, self.index.raw(position)), texts)
 
 
 def _kind(view: Message, part: Part) -> str:
@@ -193,3 +263,10 @@ def _token_limits(target: Predicate) -> list[int]:
         return [limit for operand in target.operands for limit in _token_limits(operand)]
     is_limit = isinstance(target, Comparison) and target.metric == tokens and target.upper is not None
     return [target.upper] if is_limit else []  # type: ignore[attr-defined]
+
+
+def _is_measured(target: Predicate) -> bool:
+    """Whether a condition is over metrics alone."""
+    if isinstance(target, AllOf | AnyOf):
+        return all(map(_is_measured, target.operands))
+    return isinstance(target, Comparison) or target in (always, never)

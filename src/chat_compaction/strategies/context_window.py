@@ -52,8 +52,8 @@ class ContextWindowStrategy(CompactionStrategy):
     5. Above ``truncate_at``, the oldest groups leave.
 
     ``must_keep`` says what stands in a summary word for word (see :class:`SummarizationStrategy`); a text in which
-    something of it is found is neither cleared nor clipped. What truncation takes of it, since no summary was to be had,
-    the report tells in ``failures``.
+    something of it is found is neither cleared nor clipped. What truncation takes of it, for want of a summary, is told
+    in ``failures`` of the report.
 
     Each stage frees ``room`` of its threshold: by default, clearing at 50 % of the budget goes down to 25 %, so
     that the next calls find a cached prefix. ``fits`` means: within the budget. What the caller sends beside the

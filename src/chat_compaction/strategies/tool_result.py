@@ -84,8 +84,8 @@ class ToolResultStrategy(CompactionStrategy):
     happens unless so many tokens are gained, and it goes on past the target until they are: a
     cut costs the provider's prompt cache, so it should be worth it. ``clear_tool_inputs`` also takes long
     values out of the arguments of calls: True, or the names of the tools. Nothing is replaced by what is not smaller.
-    A result or an argument in which ``must_keep`` finds something stays, and so does, where whole groups are replaced or
-    leave, a group with such a text in it: texts, patterns or functions, as in :class:`SummarizationStrategy`.
+    A result or an argument in which ``must_keep`` finds something stays; where whole groups are replaced or leave, a
+    group with such a text in it does. It takes texts, patterns or functions, as in :class:`SummarizationStrategy`.
 
     These arguments are those of ``clear_tool_uses_20250919`` of Anthropic's API, for every provider.
 
