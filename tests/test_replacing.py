@@ -382,6 +382,22 @@ def test_the_report_says_what_was_replaced() -> None:
     assert report.to_dict()["replaced"][0]["kind"] == "tool_call"
 
 
+def test_what_was_shortened_and_then_left_is_told_as_it_was() -> None:
+    """The parts of a report add up: the tokens of a group that left are those that the context had of it."""
+
+    class ShortensThenDrops(cc.CompactionStrategy):
+        def compact_core(self, index: cc.MessageIndex) -> None:
+            for group in self.candidates(index):
+                if index.tool_uses(group):
+                    index.rewrite(group, {group.positions[-1]: result("a", "short")}, "shortened")
+                    index.exclude(group, "dropped")
+
+    index = index_of([user(), call("a"), result("a", "x" * 100), said()])
+    report = ShortensThenDrops(trigger=cc.tokens > 50, min_preserved_groups=1).compact(index, hooks=())
+    assert (report.excluded[0].tokens, report.replaced) == (100, ())
+    assert report.tokens_before - report.tokens_after == 100
+
+
 def test_a_floor_of_no_groups_leaves_the_newest_open() -> None:
     """Rule K2 is about leaving: what is only shortened does not leave."""
     history = [user(), call("a"), result("a", "x" * 100)]

@@ -199,8 +199,11 @@ def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tup
     """Groups with the reason for which each is out, or was before."""
     found = []
     for bundle in bundles:
-        reason = bundle.excluded or before[bundle].excluded or ""
-        tokens = None if bundle.uncounted else bundle.least
+        was = before[bundle]
+        reason = bundle.excluded or was.excluded or ""
+        # What left the context is what the group was, also where it was shortened first.
+        least, uncounted = was.tokens or (bundle.least, bundle.uncounted)
+        tokens = None if uncounted else least
         told = bundle.told
         # A reducer tells at each call of a growing list what left: mostly the same.
         if (

@@ -13,15 +13,16 @@ from typing import Any
 import chat_compaction as cc
 from tests.conformance.reports import report
 from tests.conformance.shapes import Outcome
-from tests.legality import SYSTEM, faults, links, new_faults
+from tests.legality import SYSTEM, Judge, links
 
 Check = Callable[[Outcome], Iterator[str]]
 
 
 def pairs_intact(outcome: Outcome) -> Iterator[str]:
     """No call parts from its results, by id and occurrence; they stand together where they did (rules G2, K7)."""
-    far = {id(outcome.before[f.position]) for f in faults(outcome.before, outcome.format) if f.kind == "not_adjacent"}
-    for fault in new_faults(outcome.before, outcome.after, outcome.format):
+    judge = Judge(outcome.before, outcome.format)
+    far = {id(outcome.before[fault.position]) for fault in judge.faults if fault.kind == "not_adjacent"}
+    for fault in judge.new_faults(outcome.after):
         # A result that stood far from its call is none the worse for standing in the right turn behind other content.
         nearer = fault.kind == "results_first" and id(outcome.after[fault.position]) in far
         if fault.kind != "first_role" and not nearer:
