@@ -1,5 +1,6 @@
 """Hypothesis profiles, the shared data as a fixture, and what tests tell at the end, from every process."""
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,38 @@ settings.register_profile("dev", deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
+# Coverage triples the time, so it is measured where a test is about one thing. These go the same ways over and over: on
+# recorded sessions and shapes of histories, at growing sizes, on broken files. So do random histories and what is slow.
+NOT_MEASURED = {
+    *("test_recorded_sessions", "test_recorded_strategies", "test_cli_recorded", "test_formats_recorded"),
+    *("test_history_shapes", "test_sdk_validation", "test_sessions_hostile"),
+    *("test_growth", "test_operations", "test_work"),
+}
+
 
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """The folder of recorded sessions and conformance data; without it, the test is skipped."""
     return _shared.shared_dir()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Know the mark of pytest-cov where that is switched off, too."""
+    config.addinivalue_line("markers", "no_cover: coverage is not measured in this test")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure coverage where it tells something; of random histories in the tests of what draws them."""
+    for item in items:
+        drawn = item.get_closest_marker("hypothesis") and item.path.stem != "test_testing"
+        if drawn or item.get_closest_marker("slow") or item.path.stem in NOT_MEASURED:
+            item.add_marker("no_cover")
+
+
+def pytest_collection_finish() -> None:
+    """What the tests are made of stays to the end: the garbage collector need not go through it each time."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -92,6 +92,7 @@ def peak(path: Path, *options: object) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("shape", ["list", "indented", "object", "lines"])
 @pytest.mark.parametrize("tokens", [20_000, 10**9])
 def test_a_command_takes_three_times_its_file(tmp_path: Path, shape: str, tokens: int) -> None:
@@ -102,6 +103,7 @@ def test_a_command_takes_three_times_its_file(tmp_path: Path, shape: str, tokens
     assert len(kept) < len(read_session(path).messages) or tokens == 10**9
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["openai_chat", "anthropic"])
 @pytest.mark.parametrize("shape", ["list", "lines"])
 def test_recorded_sessions_take_three_times_their_file(tmp_path: Path, name: str, shape: str) -> None:

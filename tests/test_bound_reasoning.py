@@ -167,6 +167,7 @@ def said_in(message: Any) -> str:
 # -- every recorded session -------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("path", SESSIONS, ids=[path.stem for path in SESSIONS])
 def test_recorded_session(path: Path, tally: Tally[str]) -> None:
     """K7 and K8: refused exactly where the report says so, accepted as the report says, never where it is dropped."""
@@ -237,6 +238,7 @@ BREAKS: list[Callable[[list[Any], int], list[Any]]] = [
 ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("path", SESSIONS, ids=[path.stem for path in SESSIONS])
 def test_what_a_repair_changes_is_a_change_too(path: Path) -> None:
     """K7, ``on_invalid="repair"``: thinking behind a repair is bound or dropped, whether or not something left."""

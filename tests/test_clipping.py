@@ -369,6 +369,19 @@ def test_clipped_arguments_have_the_same_form(value: dict[str, Any], limit: int,
         assert Clipping(characters, marker=MARK).json(clipped, limit) == clipped
 
 
+def test_the_shortest_json() -> None:
+    """With every string as short as it can be; nothing where none can be shorter."""
+    how = Clipping(lambda texts: list(map(len, texts)), marker="<{tokens}>")
+    text = json.dumps({"a": "x" * 90, "b": ["y" * 200, "short", 7], "c": {"d": "z" * 30}})
+    shortest = how.shortest_json(text)
+    assert shortest is not None
+    assert json.loads(shortest) == {"a": "<89>x", "b": ["<200>", "short", 7], "c": {"d": "<29>z"}}
+    assert how.shortest_json(shortest) is None
+    assert how.shortest_json('{"a": "b", "c": 1}') is None
+    assert how.shortest_json('["a long text in a list"]') is None
+    assert how.shortest_json("no JSON at all") is None
+
+
 # -- markers -------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import inspect
 import itertools
 import json
 import tempfile
+import threading
 import tracemalloc
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -21,11 +22,13 @@ import pytest
 from tokenizers import Tokenizer, models
 
 import chat_compaction as cc
-from chat_compaction import counters, formats, instrumentation, testing, triggers
+from chat_compaction import config, counters, formats, instrumentation, offload, summarizers, testing, triggers
 from chat_compaction.counters import _estimate
-from chat_compaction.formats import FORMATS, Format, rules
+from chat_compaction.formats import FORMATS, Format, PartKind, rules
+from chat_compaction.offload import OffloadStore
 from chat_compaction.testing import RecordingCounter, characters_counter
 from tests.build import call, result, said, step, thought, user
+from tests.shortening import MAKE, Make
 from tests.test_growth import MOST, Shape, agent, growth, index_of, shapes
 
 Prepare = Callable[[int], Callable[[], object]]
@@ -188,6 +191,141 @@ def exclude_all(n: int) -> Callable[[], object]:
     return work
 
 
+# -- replacing -------------------------------------------------------------------------------------
+
+
+def wordy(n: int) -> list[Any]:
+    """A history with something for every strategy: reasoning, media, long arguments, results that come again."""
+    history: list[Any] = []
+    for i in range(n):
+        history += [user(f"task {i} " + "of many words " * 4)] if i % 4 == 0 else []
+        history += [_picture(i)] if i % 8 == 0 else []
+        history += _wordy_step(f"c{i}", i)
+    return history
+
+
+def wordy_group(n: int) -> list[Any]:
+    """The same in one group: so many calls in one message."""
+    steps = [_wordy_step(f"c{i}", i) for i in range(n)]
+    calls = [call for called, _ in steps for call in called["tool_calls"]]
+    return [
+        user("task"),
+        {**steps[0][0], "tool_calls": calls},
+        *(result for _, result in steps),
+        said("Done."),
+        user("more"),
+        said("No."),
+    ]
+
+
+def _wordy_step(call_id: str, number: int) -> list[Any]:
+    arguments = json.dumps({"path": f"file {number % 7}", "text": f"line {number}\n" * 12})
+    function = {"name": f"tool{number % 3}", "arguments": arguments}
+    called = {
+        "role": "assistant",
+        "content": f"Now {number}.",
+        "reasoning_content": f"I think of {number}. " * 8,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
+    return [called, result(call_id, f"result {number % 5}\n" * 40)]
+
+
+def _picture(number: int) -> Any:
+    url = f"data:image/png;base64,{number:08d}"
+    return {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}, texts(1)[0]]}
+
+
+@grows(
+    "MessageIndex.rewrite",
+    "MessageIndex.restore",
+    "MessageIndex.tool_uses",
+    "MessageIndex.view",
+    "MessageIndex.raw",
+    "MessageIndex.positions_of",
+    "MessageIndex.size_of",
+    "Format.with_texts",
+)
+def rewrite_all(n: int) -> Callable[[], object]:
+    index = index_of(wordy(n))
+    free = [group for group in index.groups if group.kind is cc.GroupKind.TOOL_CALL and not group.pending]
+
+    def work() -> None:
+        for group in free:
+            uses = [(use, use.result) for use in index.tool_uses(group)]
+            written = {
+                place[0]: index.format.with_texts(index.raw(place[0]), {place[1]: "gone"}) for _, place in uses if place
+            }
+            assert all(index.view(position).answers for position in written)
+            assert index.size_of(index.positions_of(group)[0], next(iter(written.values()))) > 0
+            assert index.rewrite(group, written, "by hand")
+        for group in free:
+            index.restore(group)
+
+    return work
+
+
+@stays(
+    "MessageIndex.rewrite",
+    "MessageIndex.restore",
+    "MessageIndex.tool_uses",
+    "MessageIndex.view",
+    "MessageIndex.raw",
+    "MessageIndex.positions_of",
+    "MessageIndex.size_of",
+    "MessageIndex.count_texts",
+)
+def rewrite_one(n: int) -> Callable[[], object]:
+    index = index_of(wordy(n))
+    index.total(cc.tokens)
+    group = next(group for group in index.groups if group.kind is cc.GroupKind.TOOL_CALL)
+    place = group.positions[-1]
+
+    def work() -> None:
+        written = index.format.with_texts(index.raw(place), {0: "gone"})
+        assert index.tool_uses(group)
+        assert index.view(place).answers
+        assert index.size_of(place, written) == index.count_texts(["gone"])[0]
+        assert index.rewrite(group, {place: written}, "by hand")
+        assert index.positions_of(group) == group.positions
+        index.restore(group)
+
+    return work
+
+
+@grows("MessageIndex.rewrite", "MessageIndex.tool_uses", "MessageIndex.positions_of")
+def rewrite_a_giant_group(n: int) -> Callable[[], object]:
+    index = index_of(wordy_group(n))
+    group = next(group for group in index.groups if group.kind is cc.GroupKind.TOOL_CALL)
+
+    def work() -> None:
+        assert len(index.tool_uses(group)) == n
+        places = index.positions_of(group)[1:]
+        index.rewrite(group, {p: index.format.with_texts(index.raw(p), {0: "gone"}) for p in places}, "by hand")
+
+    return work
+
+
+@grows("MessageIndex.summarize", "MessageIndex.restore")
+def summarize(n: int) -> Callable[[], object]:
+    index = index_of(wordy(n))
+    free = [group for group in index.groups if not group.pending][:-1]
+
+    def work() -> None:
+        half = len(free) // 2
+        assert index.summarize(free[:half], "All of the first half.", "by hand")
+        assert index.summarize([free[0], *free[half:]], "All of it.", "by hand")
+        assert len(index.included_messages()) == 1 + len(index.groups[-1].positions)
+        index.restore(free[0])
+
+    return work
+
+
+@grows("MessageIndex.count_texts")
+def count_many_texts(n: int) -> Callable[[], object]:
+    index, texts = index_of([user()]), [f"text {next(_NUMBERS)}" for _ in range(n)]
+    return lambda: (index.count_texts(texts), index.count_texts(texts))
+
+
 # -- strategies ------------------------------------------------------------------------------------
 
 
@@ -196,6 +334,10 @@ class InPass(cc.CompactionStrategy):
 
     def compact_core(self, index: cc.MessageIndex) -> bool:
         assert not self.reached(index)
+        assert not self.fits(index)
+        assert len(self.rewritable(index)) >= len(self.candidates(index))
+        self.evict(index, self.candidates(index), "too much")
+        self.undo(index)
         assert len(self.candidates(index)) >= len(self.candidate_turns(index))
         list(self.candidates(index))
         return self.evict(index, self.candidate_turns(index), "own")
@@ -214,7 +356,10 @@ STRATEGIES: list[cc.CompactionStrategy] = [
     "CompactionStrategy.compact_core",
     "CompactionStrategy.candidates",
     "CompactionStrategy.candidate_turns",
+    "CompactionStrategy.rewritable",
     "CompactionStrategy.reached",
+    "CompactionStrategy.fits",
+    "CompactionStrategy.undo",
     "CompactionStrategy.evict",
 )
 def compact(n: int) -> Callable[[], object]:
@@ -239,6 +384,116 @@ def compact_in_a_floor_of_everything(n: int) -> Callable[[], object]:
     index = index_of(agent(n))
     strategy = cc.TruncationStrategy(trigger=cc.tokens > 8, min_preserved_messages=10**9)
     return lambda: strategy.compact(index, hooks=())
+
+
+def of_each_strategy(make: Make, name: str) -> None:
+    """A compaction of long messages that is never enough, in many groups and in one giant one; and its plan."""
+
+    def prepare(n: int) -> Callable[[], object]:
+        strategy = make(300, OffloadStore("memory://operations"))
+        many, one, planned = index_of(wordy(n)), index_of(wordy_group(n)), index_of(wordy(n))
+        return lambda: (strategy.compact(many, hooks=()), strategy.compact(one, hooks=()), strategy.plan(planned))
+
+    prepare.__name__ = f"compact-{name}"
+    names = ["compact", "compact_core", "plan", *(["run_stage"] if name in ("pipeline", "first of") else [])]
+    grows(*(f"CompactionStrategy.{each}" for each in names))(prepare)
+
+
+for each_name, each_make in MAKE.items():
+    of_each_strategy(each_make, each_name)
+
+
+@grows("MessageIndex.report_failure")
+def report_failures(n: int) -> Callable[[], object]:
+    history = [user(f"task {i}") for i in range(n)]
+
+    @cc.strategy(trigger=cc.tokens > 8)
+    def failing(strategy: cc.CompactionStrategy, index: cc.MessageIndex) -> None:
+        for group in strategy.candidates(index):
+            index.report_failure(f"messages[{group.positions[0]}]", OSError("no room"))
+
+    index = index_of(history)
+    return lambda: len(failing.compact(index, hooks=()).failures) > n // 2
+
+
+@grows("BackgroundDelivery.__call__", "BackgroundDelivery.flush", "BackgroundDelivery.close")
+def deliver_in_the_background(n: int) -> Callable[[], object]:
+    index = index_of(wordy(n))
+    departures = [cc.Departure(tuple(index.messages_of(g)), g.positions, g.kind, "left") for g in index.groups]
+    all_there = threading.Event()
+
+    def work() -> None:
+        # The thread waits at the first, so that it has no part in what is counted.
+        delivery = cc.BackgroundDelivery(lambda _: all_there.wait(60), max_waiting=8 * len(departures))
+        for departure in departures:
+            delivery(departure)
+        all_there.set()
+        delivery.flush()
+        delivery.close()
+
+    return work
+
+
+@grows("testing.picture")
+def picture(n: int) -> Callable[[], object]:
+    history = wordy(n)
+    strategy = cc.ToolResultStrategy(trigger=cc.tokens > 8, style="collapse")
+    return lambda: testing.picture(strategy, history, counter=characters_counter(), format="openai_chat")
+
+
+@grows("list_tool_uses")
+def list_tool_uses(n: int) -> Callable[[], object]:
+    uses = [cc.UsedTool("look", '{"path": "a.py"}', f"result {i} " * 40, 80) for i in range(n)]
+    return lambda: cc.list_tool_uses(uses)
+
+
+@grows("from_config", "to_config", "load_config", "dump_config", "config.loads_config", "config.dumps_config")
+def read_and_write_a_config(n: int) -> Callable[[], object]:
+    stages = [cc.TruncationStrategy(trigger=(cc.tokens > 10_000 + i) | (cc.turns > i)) for i in range(n)]
+    strategy = cc.PipelineStrategy(*stages)
+
+    def work() -> None:
+        assert cc.from_config(cc.to_config(strategy)) == strategy
+        formats: tuple[config.ConfigFormat, ...] = ("json", "toml", "yaml")
+        for format in formats:
+            assert config.loads_config(config.dumps_config(strategy, format), format) == strategy
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "strategy.json"
+            cc.dump_config(strategy, path)
+            assert cc.load_config(path) == strategy
+
+    return work
+
+
+@grows(
+    "offload.OffloadStore.put",
+    "offload.OffloadStore.recall",
+    "offload.OffloadStore.search",
+    "offload.RecallTool.call",
+    "offload.handle_of",
+    "offload.recall_tool",
+)
+def offload_and_recall(n: int) -> Callable[[], object]:
+    store = OffloadStore("memory://operations")
+    long = "".join(f"line {i} of a long text\n" for i in range(n))
+
+    def work() -> None:
+        handle = store.put(long)
+        assert handle == offload.handle_of(long)
+        assert store.recall(handle) == long
+        assert len(store.search(handle, "of a", limit=n)) == n
+        assert offload.recall_tool(store).call({"handle": handle, "start": 2})
+
+    return work
+
+
+@grows("summarizers.ExtractiveSummarizer.__call__")
+def extract_sentences(n: int) -> Callable[[], object]:
+    said = (f"Shelf {i % 13} holds crate {i} from harbour {i % 7}. Nobody moved it." for i in range(n))
+    entries = tuple(summarizers.SummaryEntry("user", text) for text in said)
+    request = summarizers.SummaryRequest(instructions="", text="", max_tokens=30 * n, entries=entries)
+    summarizer = summarizers.ExtractiveSummarizer(counter=characters_counter())
+    return lambda: summarizer(request)
 
 
 def report_of(n: int) -> cc.CompactionReport:
@@ -423,13 +678,17 @@ def of_each_format(work: Callable[[Format, dict[str, Any]], object], names: str)
 
 
 def rewrite(format: Format, raw: dict[str, Any]) -> object:
-    parts = len(format.read(raw, 0).parts)
+    read = format.read(raw, 0).parts
+    parts = len(read)
     return (
         format.without(raw, range(0, parts, 2)),
         format.renamed(raw, parts - 1, "another"),
         format.reordered(raw, range(parts)[::-1]),
         format.joined(raw, raw),
         format.saying(raw, "instead"),
+        format.with_texts(
+            raw, {n: "{}" for n, part in enumerate(read) if part.kind in (PartKind.TEXT, PartKind.TOOL_CALL)}
+        ),
     )
 
 
@@ -443,7 +702,7 @@ MESSAGE = [name for name, value in vars(formats.Message).items() if isinstance(v
 COVERED |= {f"formats.Message.{name}" for name in [*MESSAGE, "without_reasoning"]}
 
 of_each_format(lambda format, raw: (format.claims(raw), format.hints(raw), format.read(raw, 0)), "read claims hints")
-of_each_format(rewrite, "without renamed reordered joined saying")
+of_each_format(rewrite, "without renamed reordered joined saying with_texts")
 of_each_format(view, "read")
 
 
@@ -553,7 +812,12 @@ def estimate_a_text(n: int) -> Callable[[], object]:
 # -- all of them -----------------------------------------------------------------------------------
 
 EXEMPT = {
-    "the protocol: nothing runs": ["Counter.name", "Counter.exact", "Counter.count_many"],
+    "the protocol: nothing runs": ["Counter.name", "Counter.exact", "Counter.count_many", "offload.TextStore.put"],
+    "the same in a thread": ["offload.OffloadStore.aput", "offload.OffloadStore.arecall", "offload.RecallTool.acall"],
+    "one request to a model, of the text that it is given; see tests/test_summarizers_*.py": [
+        "_ClientSummarizer.__call__",
+        "summarizers.EndpointSummarizer.__call__",
+    ],
     "one value, of what it was made of": [
         "Effect.__call__",
         "EstimateCounter.exact",
@@ -563,6 +827,10 @@ EXEMPT = {
         "TokenizerCounter.name",
         "CompactionReport.event",
         "CompactionStrategy.floor",
+        "CompactionStrategy.name",
+        "CompactionStrategy.shortens",
+        "CompactionStrategy.token_limit",
+        "ContextWindowStrategy.input_budget",
         "MessageGroup.newest",
         "SessionResult.changed",
         "SessionResult.ok",
@@ -571,6 +839,9 @@ EXEMPT = {
         "counters.CountCache.asked",
         "counters.CountCache.counter",
         "formats.rules.Tie.position",
+        "offload.RecallTool.definition",
+        "summarizers.SummaryRequest.digest",
+        "summarizers.SummaryRequest.prompt",
         "testing.RecordingCounter.exact",
         "testing.RecordingCounter.name",
         "triggers.Comparison.lower",
@@ -589,6 +860,7 @@ EXEMPT = {
         "instrumentation.check_hooks",
         "messages_exceed",
         "predicate",
+        "strategy",
         "testing.characters_counter",
         "testing.histories",
         "tokens_below",
@@ -620,10 +892,13 @@ def operations_of(prefix: str, names: list[str], module: Any) -> Iterator[str]:
 ROOTS = (Format, rules.Rule, cc.CompactionStrategy, cc.Predicate, cc.MediaCosts)
 MODULES = {
     "": cc,
+    "config.": config,
     "counters.": counters,
     "formats.": formats,
     "formats.rules.": rules,
     "instrumentation.": instrumentation,
+    "offload.": offload,
+    "summarizers.": summarizers,
     "testing.": testing,
     "triggers.": triggers,
 }
@@ -683,14 +958,14 @@ def peak(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def memory_growth(prepare: Prepare) -> float:
+def memory_growth(prepare: Prepare, size: int = MEMORY_SIZE) -> float:
     """How much more memory is held at eight times the size."""
-    prepare(MEMORY_SIZE)()  # What is made once, such as a module that loads late, is made here.
+    prepare(size)()  # What is made once, such as a module that loads late, is made here.
     ratio = MOST_MEMORY
     for _ in range(3):
         # Again where it is too much: a table or a free list of the interpreter may have grown in just this one.
         if ratio >= MOST_MEMORY:
-            small, large = prepare(MEMORY_SIZE), prepare(8 * MEMORY_SIZE)
+            small, large = prepare(size), prepare(8 * size)
             ratio = peak(large) / peak(small)
     return ratio
 
@@ -729,4 +1004,4 @@ def test_what_is_not_linear_is_seen() -> None:
         return lambda: [index.groups for _ in groups]
 
     assert growth(prepare) > 4 * MOST
-    assert memory_growth(prepare) > 4 * MOST_MEMORY
+    assert memory_growth(prepare, size=16) > 4 * MOST_MEMORY

@@ -243,6 +243,7 @@ def lazy(outcome: Outcome) -> list[str]:
 
 def in_async(outcome: Passed) -> list[str]:
     """Where the same pass in async code differs."""
+    outcome.reducer.strategy = outcome.strategy
     after, report = asyncio.run(outcome.reducer.areduce_with_report(outcome.before))
     same = [id(message) for message in after] == [id(message) for message in outcome.after]
     return [] if same and report == outcome.report else [f"async: {outcome.name}: {report}"]

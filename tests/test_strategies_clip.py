@@ -215,6 +215,30 @@ def test_the_kinds() -> None:
     assert [place for place in range(5) if after[place] is not messages[place]] == [0, 1, 3]
 
 
+def test_arguments_that_can_not_be_so_short_are_as_short_as_they_can_be() -> None:
+    """K10: once and for all, where the least can't be written with all keys and short values in place."""
+    todos = {"todos": [{"content": f"{n} {'word ' * 25}", "status": "pending"} for n in range(6)]}
+    messages = [user(), call("a"), result("a", "done")]
+    messages[1]["tool_calls"][0]["function"]["arguments"] = json.dumps(todos)
+    total = index_of(messages, counter=len).value(cc.tokens)
+    for limit, clipped, fits in [(total, 0, True), (600, 6, True), (450, 6, True), (200, 6, False)]:
+        arguments: Any = {
+            "max_tokens": 300,
+            "min_tokens": 100,
+            "kinds": ["tool_call"],
+            "marker": "<... {tokens} gone ...>",
+        }
+        strategy = clip(cc.tokens > limit, **arguments)
+        after, report = compact(strategy, messages, counter=len)
+        written = json.loads(after[1]["tool_calls"][0]["function"]["arguments"])["todos"]
+        assert [todo["status"] for todo in written] == ["pending"] * 6
+        assert sum("<" in todo["content"] for todo in written) == clipped
+        assert report.fits is fits
+        if not fits:
+            assert {todo["content"] for todo in written} == {"<... 127 gone ...>"}
+        assert not compact(strategy, after, counter=len)[1].changed
+
+
 def test_arguments_that_are_no_json_stay() -> None:
     """They would not parse afterwards either; other text takes their place nowhere."""
     caller = call("a")

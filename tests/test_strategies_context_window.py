@@ -208,9 +208,7 @@ def test_what_truncation_takes_of_it_shows(place: str) -> None:
     history = [*facts(place), *talk(9, 500)[:-1], user("the task"), said("done")]
     index, report = compact(strategy, history)
     assert FACT not in str(index.included_messages())
-    assert [failure.error for failure in report.failures if failure.what == "must_keep"] == [
-        "1 text left with what was truncated"
-    ]
+    assert [failure.error for failure in report.failures if failure.what == "must_keep"] == ["1 text was truncated"]
     assert "must_keep" not in {failure.what for failure in strategy.compact(index).failures}
 
 

@@ -483,6 +483,35 @@ def test_growth_of_dropping_media() -> None:
     assert growth(prepare) < MOST
 
 
+def parallel_shots(count: int) -> list[Any]:
+    """Screenshots of one response."""
+    ids = [f"c{n}" for n in range(count)]
+    return [user("task"), call(*ids, format="anthropic"), *(screenshot(name, "ok", image()) for name in ids), said()]
+
+
+def test_growth_of_dropping_media_of_one_group() -> None:
+    """K13: to rewrite a group is linear in it, so its messages are not rewritten one by one."""
+
+    def prepare(n: int) -> Any:
+        index = index_of(parallel_shots(n), format="anthropic")
+        return lambda: drop_media().compact(index, hooks=())
+
+    assert growth(prepare) < MOST
+
+
+@pytest.mark.parametrize("at_least", [1, 3, 9])
+def test_a_target_that_looks_at_the_messages_sees_each(at_least: int) -> None:
+    """K3: nothing more leaves once it holds, whatever it asks."""
+
+    @cc.predicate
+    def some_are_gone(index: Any) -> bool:
+        return sum("[image removed]" in str(message) for message in index.included_messages()) >= at_least
+
+    after, report = compact(drop_media(target=some_are_gone), parallel_shots(5), "anthropic")
+    assert sum("[image removed]" in str(message) for message in after) == min(at_least, 5)
+    assert report.fits is (at_least <= 5)
+
+
 def test_media_strategy_is_a_value() -> None:
     strategy = DropMediaStrategy(trigger=cc.tokens > 8_000, keep=2, kinds=["image"], placeholder="[gone]")
     names = {"DropMediaStrategy": DropMediaStrategy, "tokens": cc.tokens}

@@ -24,6 +24,7 @@ from tests._shared import ROOT
 from tests.build import call, index_of, result, said, signed, system, user
 from tests.legality import faults, links
 from tests.offload_faults import WRITE_FAULTS, FaultyFileSystem, fault, faulty_store, raises
+from tests.test_growth import MOST, growth
 
 Raw = dict[str, Any]
 STORE = OffloadStore("memory://strategy")
@@ -639,6 +640,54 @@ def test_the_page_has_every_argument() -> None:
     for field in own:
         default = "" if field.default is attrs.NOTHING else repr(field.default).replace("'", '"')
         assert rows[field.name].strip(" `").replace(",", "") == default.replace(",", ""), field.name
+
+
+def parallel(count: int, size: int = 900) -> list[Raw]:
+    """One response with many calls, and their large results."""
+    ids = [f"c{n}" for n in range(count)]
+    return [user("task"), call(*ids), *(result(name, f"{name} " + "x" * size) for name in ids), said("done")]
+
+
+def test_growth_of_one_group() -> None:
+    """K13: to rewrite a group is linear in it, so its results are not replaced one by one."""
+
+    class Store:
+        def put(self, text: str) -> str:
+            return handle_of(text)
+
+    def prepare(n: int) -> Any:
+        index = index_of(parallel(n))
+        return lambda: offload(Store(), target=cc.never, min_tokens=0).compact(index, hooks=())
+
+    assert growth(prepare) < MOST
+
+
+@pytest.mark.parametrize("at_least", [1, 3])
+def test_a_target_that_looks_at_the_messages_sees_each(at_least: int) -> None:
+    """K3: nothing more leaves once it holds, whatever it asks."""
+
+    @cc.predicate
+    def some_are_gone(index: Any) -> bool:
+        return len(handles_in(str(index.included_messages()))) >= at_least
+
+    messages, report = run(offload(target=some_are_gone, min_tokens=0), parallel(5))
+    assert len(handles_in(str(messages))) == at_least
+    assert report.fits
+
+
+def test_a_result_that_can_not_be_written_keeps_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K7: a rule of the format may be against one of a group; the others leave, and more of them for it."""
+    index = index_of(parallel(6))
+    limit = index.value(cc.tokens) - 2_000
+    rewrite = type(index).rewrite
+    monkeypatch.setattr(
+        type(index), "rewrite", lambda self, group, new, why: 4 not in new and rewrite(self, group, new, why)
+    )
+    report = offload(trigger=cc.tokens > limit, target=cc.tokens <= limit, min_tokens=0).compact(index, hooks=())
+    gone = [place for place in range(2, 8) if handles_in(str(index.raw(place)))]
+    assert 4 not in gone
+    assert gone == [place for place in range(2, 2 + len(gone) + 1) if place != 4]
+    assert report.fits
 
 
 @settings(max_examples=40)

@@ -26,6 +26,7 @@ from chat_compaction.strategies.summarization import DEFAULT_WINDOW, Summarizati
 from chat_compaction.testing import RecordingCounter, characters_counter, histories
 from tests.build import anthropic_step, call, index_of, result, said, step, system, user
 from tests.legality import new_faults
+from tests.test_growth import MOST, growth
 
 FRAME = len(mark(""))
 
@@ -795,6 +796,17 @@ def test_the_work_grows_with_the_messages_and_no_faster(window: int, turns: int)
         strategy(Summarizer(), target=cc.tokens <= 1_000, window=window).compact(index, hooks=())
         counted.append(sum(map(len, counter.counted)))
     assert counted[1] <= 1.1 * 8 * counted[0]
+
+
+@pytest.mark.parametrize("role", [user, said])
+def test_many_summaries_are_no_more_work_than_as_many_messages(role: Any) -> None:
+    """K13: anybody can write one with an open mark."""
+
+    def prepare(n: int) -> Any:
+        index = index_of([*(role(mark(f"Summary {i}.")) for i in range(n)), user("go on"), said("done")])
+        return lambda: strategy(Summarizer("S.")).compact(index, hooks=())
+
+    assert growth(prepare) < MOST
 
 
 # -- the value -----------------------------------------------------------------------------------------------

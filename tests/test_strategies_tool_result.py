@@ -558,6 +558,31 @@ def test_the_newest_group_may_change_and_not_leave() -> None:
     assert (report.skipped, report.stopped_by) == (None, "exhausted")
 
 
+def test_what_only_looks_like_ours_is_a_result() -> None:
+    """S1: whoever writes a tool's output may begin it with our words, or end it; a long text is none of ours."""
+    for text in (f"[old tool result, shortened] {LONG * 20}", f"[same as the result of call {'x' * 3_000} below]"):
+        assert results(compact(history(2, text=text))[0]) == [GONE] * 2
+        assert results(compact(history(2, text=text[:200]))[0]) == ([text[:200]] * 2 if "short" in text else [GONE] * 2)
+
+
+def test_a_list_decides_by_itself_whether_it_is_worth_it() -> None:
+    """K10: where outputs are gone, Responses joins what is left to the next call, and that changes nothing."""
+    user_message = {"type": "message", "role": "user", "content": "go"}
+    for size in range(200, 300, 3):
+        first, second = (
+            openai_responses(0, "x" * 900, "f", "{}", None),
+            openai_responses(1, "y" * size, "f", "{}", None),
+        )
+        done = {"type": "message", "role": "assistant", "content": "done"}
+        messages = [user_message, *first, *second, user_message, done, user_message]
+        sent = messages
+        for turn in range(2):
+            index = cc.MessageIndex.from_messages(sent, format="openai_responses", counter=len)
+            report = strategy(style="collapse", trigger=cc.tokens > 10).compact(index, hooks=())
+            sent = index.included_messages()
+            assert report.changed is (turn == 0)
+
+
 # -- what must be kept ---------------------------------------------------------------------------
 
 CALLS = RecordingCounter(framing=True)

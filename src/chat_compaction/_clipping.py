@@ -76,6 +76,21 @@ class Clipping:
             need += size - limit
         return None
 
+    def shortest_json(self, text: str) -> str | None:
+        """The JSON of an object with its strings as short as they can be written; None where none can be shorter."""
+        places = [match.span() for match in _STRING.finditer(text) if match[1] is None] if is_object(text) else []
+        sizes = self.count([text[start + 1 : end - 1] for start, end in places])
+        shortest, level, most = None, 0, max(sizes, default=0)
+        while level < most:
+            middle = (level + most) // 2
+            cut = {place: middle for place, size in zip(places, sizes, strict=True) if size > middle}
+            written = self._with_strings(text, cut)
+            if written is None:
+                level = middle + 1
+            else:
+                shortest, most = written, middle
+        return shortest
+
     def _with_strings(self, text: str, limits: dict[tuple[int, int], int]) -> str | None:
         """The JSON with these strings clipped; None where one can't be."""
         pieces, done = [], 0

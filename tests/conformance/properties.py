@@ -1,7 +1,8 @@
 """The properties of the history shapes, by their slugs: each is a function that yields what is wrong.
 
 Those in here are over an :class:`~tests.conformance.shapes.Outcome` and hold for any pass over any history.
-``tests.conformance.measures`` has those that judge what a test of their own gathers; ``NOT_YET`` lists later work.
+``tests.conformance.measures`` has those that judge what a test of their own gathers; those about summaries and about
+what is shortened have modules of their own.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def first_role(messages: Sequence[Any]) -> str:
 
 
 def _sums_up(message: Any) -> bool:
-    content = message["content"]
+    content = message.get("content")
     return isinstance(content, list) and any(
         block.get("type") == "compaction" and block.get("content") for block in content
     )
@@ -227,23 +228,6 @@ EVERY_PASS: dict[str, Check] = {
     )
 }
 """What holds for any pass."""
-
-NOT_YET = {
-    "above_floor": "a floor in tokens",
-    "args_json_valid": "shortened arguments",
-    "atomic_on_failure": "summaries",
-    "concurrent_safe": "summaries made meanwhile",
-    "one_summary": "summaries",
-    "prefix_stable": "sessions",
-    "protected_tool_kept": "cleared results",
-    "recent_tools_kept": "cleared results",
-    "roundtrip": "persistence",
-    "shrinks_largest": "shortened results",
-    "summary_before_tail": "summaries",
-    "summary_marked": "summaries",
-    "summary_request_valid": "summaries",
-}
-"""Not yet covered: the slugs of later work, and which."""
 
 
 def wrong(outcomes: Iterable[Outcome], slugs: Iterable[str] = tuple(EVERY_PASS)) -> list[str]:

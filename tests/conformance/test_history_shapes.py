@@ -11,21 +11,46 @@ from typing import Any
 import pytest
 
 import chat_compaction as cc
-from tests import _shared
-from tests.conformance import measures, oracle, shapes, test_history_counts
+from tests import _shared, test_strategies_clip
+from tests.conformance import (
+    measures,
+    oracle,
+    shapes,
+    test_history_counts,
+    test_history_shortening,
+    test_history_summaries,
+)
 from tests.conformance.measures import MEASURES
-from tests.conformance.properties import EVERY_PASS, NOT_YET, first_role, wrong
+from tests.conformance.properties import EVERY_PASS, first_role, wrong
 from tests.conformance.shapes import COUNTER, SETTINGS, Outcome, Setting, Shape, count, demanding, run
 
 every_property = pytest.mark.parametrize("slug", EVERY_PASS)
 
 
-def test_every_slug_is_either_checked_or_listed() -> None:
-    """No property of the file is forgotten, and none that is listed as later work is checked already."""
-    checked = {*EVERY_PASS, *MEASURES}
-    assert checked.isdisjoint(NOT_YET)
-    assert checked | set(NOT_YET) == {slug for shape in shapes.load() for slug in shape.must}
+ELSEWHERE = {
+    "args_json_valid": test_strategies_clip.test_args_json_valid,
+    "shrinks_largest": test_strategies_clip.test_shrinks_largest,
+}
+"""Properties that the tests of one strategy check, over the shapes that demand them."""
+
+
+def test_every_slug_is_checked() -> None:
+    """No property of the file is forgotten, and none is checked that is not there."""
     assert {f"test_{slug}" for slug in MEASURES} <= {*globals(), *vars(test_history_counts)}
+    of_summaries, of_shortening = test_history_summaries.TESTED, test_history_shortening.TESTED
+    checked = {*EVERY_PASS, *MEASURES, *of_summaries, *of_shortening, *ELSEWHERE}
+    assert checked == {slug for shape in shapes.load() for slug in shape.must}
+    assert {*EVERY_PASS, *MEASURES}.isdisjoint({*of_summaries, *of_shortening, *ELSEWHERE})
+
+
+def test_every_shape_is_checked() -> None:
+    """One module has the shapes about summaries, another the others: no shape is left between them."""
+    for shape in shapes.load():
+        is_about_summaries = "summar" in shape.settings["strategy"]
+        mine, others = test_history_summaries.TESTED, {**test_history_shortening.TESTED, **ELSEWHERE}
+        if not is_about_summaries:
+            mine, others = others, mine
+        assert not set(shape.must) & set(others) - set(mine), shape.id
 
 
 @every_property

@@ -21,6 +21,8 @@ REMOVED = "[old tool result removed]"
 """What stands in the place of a result, unless the caller has another text."""
 SHORTENED = "[old tool result, shortened]"
 """What stands ahead of a text that a function of the caller's gave, so that nobody takes it for the tool's."""
+_LONGEST = 2_000
+"""A longer text is never taken for one of ours: anybody's may begin with our words."""
 _REFERENCE = re.compile(
     r"\[(same as|outdated by) the result of call \S+ below\]|\[(same as|outdated by) a newer result\]"
 )
@@ -36,6 +38,8 @@ def reference(call_id: str | None, *, same: bool) -> str:
 
 def is_ours(text: str) -> bool:
     """Whether a result is one that was replaced already (rule K10)."""
+    if len(text) > _LONGEST:
+        return False
     return text == REMOVED or text.startswith(SHORTENED) or _REFERENCE.fullmatch(text) is not None
 
 

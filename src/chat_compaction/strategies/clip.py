@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Literal, get_args
 
 import attrs
 
-from .._as_if import AsIf
 from .._clipping import MARKER, Clipping, check_marker, is_object, water_level
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._messages import ASSISTANT, SYSTEM, TEXT, TOOL_CALL, TOOL_RESULT, USER, Message, Part
-from .._predicates import AllOf, AnyOf, Comparison, Predicate, always, never, tokens
+from .._predicates import AllOf, AnyOf, Comparison, Predicate, tokens
 from .._strategy import CompactionStrategy
 from .._summarizing._must_keep import Keep, Kept, as_must_keep
 from .._validators import as_tuple, non_negative, one_of, some_of
+from ._at_once import looks_at_numbers, make_by_group, reached_with
 
 ClipKind = Literal["tool_result", "tool_call", "assistant", "user"]
 ClipTo = Literal["target", "min_tokens"]
@@ -138,11 +138,7 @@ class _Cut:
 
 @attrs.define(eq=False)
 class _Work:
-    """The texts of one pass, and what was made of them; a text is always clipped anew from the whole.
-
-    To rewrite a group costs as much as the group is long. So cuts are planned, the target is asked as if they were
-    made, and then those of one group are made at once. A target that looks at more than numbers sees each.
-    """
+    """The texts of one pass, and what was made of them; a text is always clipped anew from the whole."""
 
     index: MessageIndex
     clipping: Clipping
@@ -166,35 +162,33 @@ class _Work:
 
         ``together``: what a text loses beyond that, since lines and words stay whole, the next may keep.
         """
-        is_measured, spare, tried = self._is_measured(), 0, False
+        each, spare, tried = not looks_at_numbers(self.strategy), 0, False
         for text in self.largest_first():
-            if text.size <= limit or self._is_enough():
+            if text.size <= limit or reached_with(self.strategy, self.index, self._gain):
                 break
             tried = True
             size = self._plan(text, limit + spare)
-            spare += limit - size if together and size is not None else 0
-            if not is_measured:
+            spare += limit - size if together and size is not None and size < limit else 0
+            if each:
                 self._make()
         self._make()
         return tried
 
-    def _is_measured(self) -> bool:
-        """Whether the target looks at numbers and nothing else."""
-        own = getattr(self.strategy.reached, "__func__", None) is CompactionStrategy.reached
-        return own and _is_measured(self.strategy.effective_target)
-
-    def _is_enough(self) -> bool:
-        if not self._planned:
-            return self.strategy.reached(self.index)
-        return self.strategy.effective_target(AsIf(self.index, {tokens: -self._gain}))
-
     def _plan(self, text: _Text, limit: int) -> int | None:
-        """Plan a cut; the tokens that are left of the text, None where it can't be cut so short."""
+        """Plan a cut; the tokens that are left of the text, None where it can't be shorter.
+
+        Where it can't be cut to the limit it is cut once, to as short as it can be written.
+        """
         shorter = self._shorter(text.part, limit)
         if shorter is None:
             self._stuck.add(id(text))
+            shorter = self.clipping.shortest_json(text.part.text) if text.part.kind is TOOL_CALL else None
+        if shorter is None:
             return None
         (size,) = self.index.count_texts([shorter])
+        if size >= text.size:
+            return None
+        limit = max(size, limit)
         self._planned.append(_Cut(text, shorter, limit))
         self._gain += text.size - size
         return size
@@ -205,27 +199,12 @@ class _Work:
         return self.clipping.text(part.text, limit)
 
     def _make(self) -> None:
-        """Make what is planned, group by group."""
-        by_group: dict[int, list[_Cut]] = {}
-        for cut in self._planned:
-            by_group.setdefault(cut.text.group.positions[0], []).append(cut)
+        planned = [(cut.text.group, cut) for cut in self._planned]
         self._planned, self._gain = [], 0
-        for cuts in by_group.values():
-            self._make_in_group(cuts)
+        self._stuck.update(id(cut.text) for cut in make_by_group(planned, self._is_made))
 
-    def _make_in_group(self, cuts: list[_Cut]) -> None:
-        """Make cuts at once; where one of them is in the way, each half by itself."""
-        if self._is_made(cuts):
-            return
-        if len(cuts) == 1:
-            self._stuck.add(id(cuts[0].text))
-            return
-        half = len(cuts) // 2
-        self._make_in_group(cuts[:half])
-        self._make_in_group(cuts[half:])
-
-    def _is_made(self, cuts: list[_Cut]) -> bool:
-        """Write them; False, and nothing is changed, where that can't be or comes out too long."""
+    def _is_made(self, group: MessageGroup, cuts: list[_Cut]) -> bool:
+        """Write cuts of one group; False, and nothing is changed, where that can't be or comes out too long."""
         texts: dict[int, dict[int, str]] = {}
         for cut in cuts:
             position = cut.text.position
@@ -240,7 +219,7 @@ class _Work:
         sizes = self.index.count_texts([views[cut.text.position].parts[cut.text.number].text for cut in cuts])
         if any(size > cut.limit for cut, size in zip(cuts, sizes, strict=True)):
             return False
-        if not self.index.rewrite(cuts[0].text.group, messages, "clip"):
+        if not self.index.rewrite(group, messages, "clip"):
             return False
         self._clipped.update(texts)
         for cut, size in zip(cuts, sizes, strict=True):
@@ -263,10 +242,3 @@ def _token_limits(target: Predicate) -> list[int]:
         return [limit for operand in target.operands for limit in _token_limits(operand)]
     is_limit = isinstance(target, Comparison) and target.metric == tokens and target.upper is not None
     return [target.upper] if is_limit else []  # type: ignore[attr-defined]
-
-
-def _is_measured(target: Predicate) -> bool:
-    """Whether a condition is over metrics alone."""
-    if isinstance(target, AllOf | AnyOf):
-        return all(map(_is_measured, target.operands))
-    return isinstance(target, Comparison) or target in (always, never)

@@ -130,7 +130,7 @@ class ContextWindowStrategy(CompactionStrategy):
         yield from run_stages(self, index, self.stages[-1:])
         lost = self._lost(index, before)
         if lost:
-            index.report_failure("must_keep", f"{some(lost, 'text')} left with what was truncated")
+            index.report_failure("must_keep", f"{some(lost, 'text')} {'was' if lost == 1 else 'were'} truncated")
 
     def _lost(self, index: MessageIndex, before: Sequence[int]) -> int:
         """How many texts that must be kept stood at these positions and stand nowhere any more."""

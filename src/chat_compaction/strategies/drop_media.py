@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
@@ -14,6 +14,7 @@ from .._messages import MEDIA, TEXT, TOOL_RESULT, Message, Part
 from .._strategy import CompactionStrategy
 from .._validators import as_tuple, non_negative, some_of
 from ..formats import Format
+from ._at_once import looks_at_numbers, make_by_group, reached_with
 
 MediaKind = Literal["image", "audio", "document", "video", "other"]
 _KINDS: tuple[str, ...] = get_args(MediaKind)
@@ -58,14 +59,22 @@ class DropMediaStrategy(CompactionStrategy):
     def compact_core(self, index: MessageIndex) -> None:
         """See :class:`CompactionStrategy`."""
         free = {position for group in self.rewritable(index) for position in group.positions}
-        for group, position, numbers in self._old(index):
-            if self.reached(index):
-                return
-            view = index.view(position)
-            if position in free and not view.signed:
-                written = self._without(index.format, index.raw(position), view, numbers)
-                if written is not None:
-                    index.rewrite(group, {position: written}, "media")
+        old = deque(one for one in self._old(index) if one[1] in free and not index.view(one[1]).signed)
+        while old and not self.reached(index):
+            self._drop(index, old)
+
+    def _drop(self, index: MessageIndex, old: deque[tuple[MessageGroup, int, list[int]]]) -> None:
+        """Let media leave, oldest first, until the target should hold; ``old`` is left with those not needed for it."""
+        at_once, gain = looks_at_numbers(self), 0
+        planned: list[tuple[MessageGroup, tuple[int, Any]]] = []
+        while old and not (planned and (not at_once or reached_with(self, index, gain))):
+            group, position, numbers = old.popleft()
+            raw = index.raw(position)
+            written = self._without(index.format, raw, index.view(position), numbers)
+            if written is not None:
+                planned.append((group, (position, written)))
+                gain += index.size_of(position, raw) - index.size_of(position, written)
+        make_by_group(planned, lambda group, messages: index.rewrite(group, dict(messages), "media"))
 
     def _old(self, index: MessageIndex) -> Iterator[tuple[MessageGroup, int, list[int]]]:
         """The messages with media that are not among the newest, oldest first, and the numbers of the parts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import deque
 from collections.abc import Generator, Iterator
 from heapq import nlargest
 from itertools import chain
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from .._effects import Effect
+from .._effects import Core, Effect
 from .._errors import StrategyError
 from .._groups import MessageGroup
 from .._index import MessageIndex
@@ -20,6 +21,7 @@ from .._strategy import CompactionStrategy
 from .._text import shown, some
 from .._validators import a_bool, non_negative
 from ..offload import OffloadStore, TextStore, handle_of
+from ._at_once import looks_at_numbers, make_by_group, reached_with
 from ._results import Place, as_names, chosen, names, some_names_or_none
 
 _REASON = "offload"
@@ -97,24 +99,40 @@ class OffloadStrategy(CompactionStrategy):
 
     def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, None]:
         """See :class:`CompactionStrategy`."""
-        failures, blocking = 0, not inspect.iscoroutinefunction(self.store.put)
-        for large in self._large(index):
-            if failures == _FAILURES or self.reached(index):
-                return
+        left, failures = deque(self._large(index)), 0
+        while left and failures < _FAILURES and not self.reached(index):
+            failures = yield from self._offload(index, left, failures)
+
+    def _offload(self, index: MessageIndex, left: deque[_Large], failures: int) -> Core[int]:
+        """Offload texts, oldest first, until the target should hold; gives the failures in a row by then.
+
+        ``left`` is left with those that were not needed for it.
+        """
+        at_once, gain = looks_at_numbers(self), 0
+        stored: list[tuple[MessageGroup, tuple[Place, str]]] = []
+        while left and failures < _FAILURES and not (stored and (not at_once or reached_with(self, index, gain))):
+            large = left.popleft()
             handle = handle_of(large.text)
-            written = self._written(index, large, handle)
-            if written is None:
+            shorter = self._placeholder(large.text, handle)
+            gained = self._gained(index, large, shorter)
+            if gained <= 0:
                 continue
             try:
-                answer = yield Effect(self.store.put, (large.text,), planned=handle, blocking=blocking)
-                if answer != handle:
-                    raise StrategyError(f"store.put must return handle_of(text), got {shown(answer)}")
+                yield from self._put(large.text, handle)
             except Exception as error:
                 failures += 1
                 index.report_failure(f"offload of messages[{large.place[0]}]", error)
                 continue
-            failures = 0
-            index.rewrite(large.group, {large.place[0]: written}, _REASON)
+            stored.append((large.group, (large.place, shorter)))
+            failures, gain = 0, gain + gained
+        make_by_group(stored, lambda group, texts: _rewrite(index, group, texts))
+        return failures
+
+    def _put(self, text: str, handle: str) -> Core[None]:
+        blocking = not inspect.iscoroutinefunction(self.store.put)
+        answer = yield Effect(self.store.put, (text,), planned=handle, blocking=blocking)
+        if answer != handle:
+            raise StrategyError(f"store.put must return handle_of(text), got {shown(answer)}")
 
     def _large(self, index: MessageIndex) -> list[_Large]:
         """What may be offloaded, oldest first."""
@@ -146,16 +164,12 @@ class OffloadStrategy(CompactionStrategy):
                 if part.kind is TEXT:
                     yield from _large(index, group, (position, number))
 
-    def _written(self, index: MessageIndex, large: _Large, handle: str) -> Any | None:
-        """The message with the preview in the place of the text; None where that can't be, or would gain nothing."""
+    def _gained(self, index: MessageIndex, large: _Large, shorter: str) -> int:
+        """The tokens that a shorter text in the place of a large one gains; none where it can't stand there."""
         position, number = large.place
         raw = index.raw(position)
-        if index.view(position).signed:
-            return None
-        written = index.format.with_texts(raw, {number: self._placeholder(large.text, handle)})
-        if written is None or index.size_of(position, written) >= index.size_of(position, raw):
-            return None
-        return written
+        written = None if index.view(position).signed else index.format.with_texts(raw, {number: shorter})
+        return 0 if written is None else index.size_of(position, raw) - index.size_of(position, written)
 
     def _placeholder(self, text: str, handle: str) -> str:
         lines = text.removesuffix("\n").split("\n")
@@ -181,6 +195,14 @@ def _large(index: MessageIndex, group: MessageGroup, place: Place) -> Iterator[_
     part = index.view(place[0]).parts[place[1]]
     if part.text and not part.media:
         yield _Large(group, place, part.text)
+
+
+def _rewrite(index: MessageIndex, group: MessageGroup, texts: list[tuple[Place, str]]) -> bool:
+    by_position: dict[int, dict[int, str]] = {}
+    for (position, number), text in texts:
+        by_position.setdefault(position, {})[number] = text
+    messages = {place: index.format.with_texts(index.raw(place), parts) for place, parts in by_position.items()}
+    return all(raw is not None for raw in messages.values()) and index.rewrite(group, messages, _REASON)
 
 
 def _short(line: str) -> str:

@@ -106,7 +106,8 @@ class SummarizationStrategy(CompactionStrategy):
         free, overhead = self.candidates(index), _overhead(index)
         # With a floor of 0 the newest group may be replaced, though not leave: a summary may be.
         summaries = [group for group in self.rewritable(index) if group.kind is GroupKind.SUMMARY]
-        newest = [group for group in summaries if group not in free]
+        may_leave = {group.positions[0] for group in free}
+        newest = [group for group in summaries if group.positions[0] not in may_leave]
         sizes = {"allowed": self.max_summary_tokens, "overhead": overhead, "gain": max(1, gain)}
         chosen = choose(index, free, newest, self.effective_target, **sizes)
         return chosen if chosen and self._room(index, chosen) >= _LEAST_BODY else []

@@ -11,7 +11,7 @@ import attrs
 from .._errors import StrategyError
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
-from .._messages import ASSISTANT
+from .._messages import ASSISTANT, TEXT, TOOL_CALL, TOOL_RESULT
 from .._predicates import tokens
 from .._strategy import CompactionStrategy
 from .._summarizing._must_keep import Keep, Kept, as_must_keep
@@ -181,7 +181,11 @@ class ToolResultStrategy(CompactionStrategy):
         if group.kind is not GroupKind.TOOL_CALL or not self._is_old(index, group, old):
             return True
         messages = collapsed(index, index.positions_of(group), self._listed(index, group))
-        if messages is None or _size(index, messages) >= index.tokens_of(group):
+        if (
+            messages is None
+            or _size(index, messages) >= index.tokens_of(group)
+            or not _is_worth(index, group, messages)
+        ):
             return True
         return index.rewrite(group, messages, "tool result: collapsed")
 
@@ -241,6 +245,20 @@ class _Old:
 
 def _size(index: MessageIndex, messages: dict[int, Any]) -> int:
     return sum(index.size_of(position, raw) for position, raw in messages.items() if raw is not None)
+
+
+def _is_worth(index: MessageIndex, group: MessageGroup, messages: dict[int, Any]) -> bool:
+    """Whether the list of what was called is smaller than the calls and results by themselves.
+
+    What was said beside them stays either way: it decides nothing by being joined with the list.
+    """
+    bulk = TOOL_CALL.bit | TOOL_RESULT.bit
+    views = {position: index.view(position) for position in index.positions_of(group)}
+    said = {
+        p: sum(index.count_texts([part.text for part in view.parts if part.kind is TEXT])) for p, view in views.items()
+    }
+    before = sum(index.size_of(p, index.raw(p)) - said[p] for p, view in views.items() if view.kinds & bulk)
+    return _size(index, messages) - sum(said.values()) < before
 
 
 def _a_text(name: str, text: object) -> str:
