@@ -5,6 +5,7 @@ A history is read once and judged once (:class:`History`); every strategy works 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
@@ -184,10 +185,10 @@ class Outcome:
         return self.history.read(self.after)
 
 
-def run(history: History, name: str, strategy: cc.CompactionStrategy) -> Outcome:
+def run(history: History, name: str, strategy: cc.CompactionStrategy, *, in_async: bool = False) -> Outcome:
     """Compact the history, and put everything back for the next strategy."""
     index = history.index
-    report = strategy.compact(index, hooks=())
+    report = asyncio.run(strategy.acompact(index, hooks=())) if in_async else strategy.compact(index, hooks=())
     outcome = Outcome(f"{history.name}, {name}", history, report, index.included_messages(), index.included_positions())
     index.include_all()
     assert list(map(id, index.included_messages())) == list(map(id, history.messages)), outcome.name

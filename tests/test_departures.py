@@ -116,6 +116,8 @@ def test_an_async_receiver_is_refused() -> None:
 
     with pytest.raises(TypeError, match="on_excluded must be a plain function"):
         index_of(HISTORY, on_excluded=store)
+    with pytest.raises(TypeError, match="receiver must be a plain function"):
+        cc.BackgroundDelivery(store)
 
 
 # -- in the background -----------------------------------------------------------------------------

@@ -144,6 +144,48 @@ def test_all_stages_or_nothing() -> None:
     assert index.snapshot() == before
 
 
+class Forgets(cc.CompactionStrategy):
+    """Calls ``run_stage`` and does not go through with it."""
+
+    def __init__(self, steps: int, **arguments: Any) -> None:
+        super().__init__(**{**ARGUMENTS, **arguments})
+        self.steps = steps
+        self.kept: list[Any] = []
+
+    def compact_core(self, index: cc.MessageIndex) -> None:
+        stage = self.run_stage(index, Asks(lambda: 1, trigger=cc.always))
+        self.kept.append(stage)
+        for _ in range(self.steps):
+            next(stage)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_stage_that_is_not_run_to_its_end_is_an_error(steps: int) -> None:
+    """Without ``yield from`` nothing would happen, or half of it: everything is undone, and the index goes on."""
+    index, strategy = index_of(), Forgets(steps)
+    before = index.snapshot()
+    with pytest.raises(cc.StrategyError, match=r"Forgets\.compact_core must run each stage to its end: yield from"):
+        strategy.compact(index, hooks=())
+    assert index.snapshot() == before
+    assert drop(cc.messages > 4).compact(index, hooks=()).changed
+    after = index.snapshot()
+    strategy.kept[0].close()  # Whenever the interpreter gets to it.
+    assert index.snapshot() == after
+    assert not drop(cc.messages > 4).compact(index, hooks=()).changed
+
+
+def test_undoing_a_pass_undoes_its_stages() -> None:
+    """The report says of each that it changed nothing in the end."""
+
+    class Undoes(cc.CompactionStrategy):
+        def compact_core(self, index: cc.MessageIndex) -> Generator[cc.Effect, Any, None]:
+            yield from self.run_stage(index, drop(cc.messages > 4))
+            self.undo(index)
+
+    report = Undoes(trigger=cc.messages > 2, min_preserved_groups=1).compact(index_of(), hooks=())
+    assert (report.changed, [stage.undone for stage in report.stages]) == (False, [True])
+
+
 def test_a_stage_outside_of_a_pass_is_refused() -> None:
     strategy = runs(drop(cc.messages > 4))
     with pytest.raises(cc.CompactionError, match="run_stage must be called by compact_core"):

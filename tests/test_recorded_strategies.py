@@ -29,14 +29,15 @@ LONGEST = 150
 
 @dataclass(frozen=True)
 class Budget:
-    """A share of the history's own size; how many of its messages are pinned, and how many tokens are reserved."""
+    """A share of the history's own size; how many messages are pinned, how many tokens reserved; sync or async."""
 
     share: float
     pins: int = 0
     reserved: int = 0
+    in_async: bool = False
 
 
-BUDGETS = (Budget(0.6), Budget(0.2, pins=2, reserved=300))
+BUDGETS = (Budget(0.6), Budget(0.2, pins=2, reserved=300, in_async=True))
 
 # -- the matrix ----------------------------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ def test_recorded_session(format_name: str, path: Path, is_cut: bool, tally: Tal
         limit = int((history.size - budget.reserved) * budget.share) + budget.reserved
         for name, make in MAKE.items():
             strategy = make(limit, store)
-            outcome = run(history, name, strategy)
+            outcome = run(history, name, strategy, in_async=budget.in_async)
             found += problems(outcome, strategy)
             tally.update({"passes": 1, name: int(outcome.report.changed)})
     tally.update(sessions=1)

@@ -84,12 +84,50 @@ def test_what_must_stay_is_not_rewritten(number: int, arguments: dict[str, Any],
 
 
 def test_a_rule_of_the_format_is_kept() -> None:
-    """Rule K7: in Anthropic's format a list begins with the user, so its first message can't become the assistant's."""
-    index = index_of([user(), said(), user("two"), said("end")], format="anthropic")
+    """Rule K7: Bedrock's two sides alternate, so a call and its result can't become one message of the assistant's."""
+    use = {"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}
+    seen = {"toolResult": {"toolUseId": "a", "content": [{"text": "seen"}]}}
+    history = [bedrock("user", "task"), bedrock("assistant", use), bedrock("user", seen), bedrock("assistant", "end")]
+    index = index_of(history, format="bedrock_converse")
     before = index.snapshot()
-    assert not index.rewrite(index.groups[0], {0: said("me")}, "by hand")
+    assert not index.rewrite(index.groups[1], {1: bedrock("assistant", "looked"), 2: None}, "by hand")
     assert index.snapshot() == before
-    assert index.rewrite(index.groups[1], {1: said("shorter")}, "by hand")
+    assert index.rewrite(index.groups[2], {3: bedrock("assistant", "shorter")}, "by hand")
+
+
+def bedrock(role: str, *blocks: Any) -> Raw:
+    """A message of Bedrock's; a text is a block by itself."""
+    return {"role": role, "content": [{"text": block} if isinstance(block, str) else block for block in blocks]}
+
+
+@pytest.mark.parametrize(
+    ("place", "message"), [(0, said()), (1, user()), (2, user()), (0, system()), (1, system()), (5, user())]
+)
+def test_nobody_is_made_to_say_what_another_said(place: int, message: Raw) -> None:
+    """Turns, the user's last words and system messages are known by who speaks."""
+    index = index_of([user(), *step("a"), user(), said(), said(), user()])
+    group = next(group for group in index.groups if place in group.positions)
+    before = index.snapshot()
+    with pytest.raises(ValueError, match=rf"messages must not turn .* for messages\[{place}\]"):
+        index.rewrite(group, {place: message}, "by hand")
+    assert index.snapshot() == before
+
+
+def test_what_is_held_back_is_looked_at() -> None:
+    """Rule K7: a summary between messages of which one is held back keeps the sides in turn."""
+    use, seen = (
+        {"toolUse": {"toolUseId": "c", "name": "look", "input": {}}},
+        {"toolUseId": "c", "content": [{"text": "r"}]},
+    )
+    history = [
+        *(bedrock("user", "q0"), bedrock("assistant", "a0"), bedrock("user", "q1")),
+        *(bedrock("assistant", use), bedrock("user", {"toolResult": seen}), bedrock("assistant", "a1")),
+        *(bedrock("user", "q2"), bedrock("assistant", "a2")),
+    ]
+    index = index_of(history, format="bedrock_converse")
+    assert not index.exclude(index.groups[1], "by hand")
+    index.summarize([index.groups[0], index.groups[3]], "A summary.", "summary")
+    assert index_of(index.included_messages(), format="bedrock_converse").problems == ()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +152,8 @@ def test_wrong_use_changes_nothing(messages: dict[int, Any], error: type[Excepti
     [
         {1: said("no call any more")},
         {2: None},
-        {2: user("no result any more")},
+        {2: {"role": "tool", "content": "no id any more"}},
+        {1: call("a", "b", "c")},
         {2: result("another", "seen")},
         {1: call("a")},
     ],
@@ -283,7 +322,7 @@ def test_a_message_that_answers_calls_of_two_groups_brings_both_back() -> None:
     """Rule G2: the groups become one, and what was replaced is there again."""
     history = [user(), *anthropic_step("a"), *anthropic_step("b"), user("more"), said()]
     index = index_of(history, format="anthropic")
-    assert index.rewrite(index.groups[1], {1: said("looked"), 2: user("on")}, "collapsed")
+    assert index.rewrite(index.groups[1], {1: said("looked"), 2: None}, "collapsed")
     index.extend([results("a", "b")])
     assert index.included_messages() == [*history, results("a", "b")]
 
@@ -292,7 +331,7 @@ def test_words_of_the_user_bring_a_replaced_group_back() -> None:
     """Rule K4: a late result with words of the user beside it stays, and so does its call."""
     history = [user(), *anthropic_step("a"), user("more"), said()]
     index = index_of(history, format="anthropic")
-    assert index.rewrite(index.groups[1], {1: said("looked"), 2: user("on")}, "collapsed")
+    assert index.rewrite(index.groups[1], {1: said("looked"), 2: None}, "collapsed")
     index.extend([results("a", text="and I say")])
     assert index.included_messages()[1] == history[1]
 
@@ -599,7 +638,15 @@ def overlapping(n: int) -> Callable[[], object]:
     return shorten
 
 
-@pytest.mark.parametrize("prepare", [undone, restored, overlapping])
+def behind_a_summary(n: int) -> Callable[[], object]:
+    """The newest message is another one; a summary of all that stands far ahead of it stays."""
+    history = [message for number in range(n) for message in (user(f"q{number}"), said(f"a{number}"))]
+    index = index_of(history)
+    assert index.summarize(index.groups[: 2 * n - 4], "A summary.", "summary")
+    return lambda: index.update([*history[:-1], user("another"), said()])
+
+
+@pytest.mark.parametrize("prepare", [undone, restored, overlapping, behind_a_summary])
 def test_undoing_costs_by_what_is_undone(prepare: Callable[[int], Callable[[], object]]) -> None:
     """Rule K13, also where each change may be the first behind which reasoning is dropped."""
     assert operations(prepare(320)) < MOST * operations(prepare(40))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -16,6 +16,7 @@ from ._ledger import Ledger
 from ._messages import Message, PartKind
 from ._outgoing import NOTHING_ELSE
 from ._reader import Reader, checked_list
+from ._rewriting import Rewriting
 from ._settings import IndexSettings
 from ._totals import UNKNOWN
 from .formats import Format
@@ -215,14 +216,16 @@ class Conversation:
             there = new.grouping.bundles.get(bundle.first)
             if there is not None and there.positions == bundle.positions and bundle.newest < known:
                 same[bundle] = there
+        rewritings: dict[Rewriting, Rewriting | None] = {}
         for bundle, there in same.items():
             rewritten = bundle.rewritten
             if rewritten is None:
                 new.set_excluded((there,), bundle.excluded)
-            elif all(other in same for other in rewritten.rewriting.bundles):
-                # What was replaced together is so still.
-                together = tuple(same[other] for other in rewritten.rewriting.bundles)
-                rewriting = attrs.evolve(rewritten.rewriting, bundles=together)
+                continue
+            if rewritten.rewriting not in rewritings:
+                _carry(rewritten.rewriting, same, rewritings)
+            rewriting = rewritings[rewritten.rewriting]
+            if rewriting is not None:
                 new.rewrite(there, rewritten.messages, rewriting, rewritten.kind)
                 new.set_excluded((there,), bundle.excluded)
         return new
@@ -280,3 +283,18 @@ class Conversation:
         """Whether the history seems to go on from this one: a glance at its ends, by identity."""
         shared = min(len(self.raw), len(history))
         return shared > 0 and all(self.raw[place] is history[place] for place in (0, shared - 1))
+
+
+def _carry(rewriting: Rewriting, same: Mapping[Bundle, Bundle], made: dict[Rewriting, Rewriting | None]) -> None:
+    """Make a replacement, and all that hang together with it, anew over other bundles of the same groups.
+
+    None of them where one group is another now.
+    """
+    bundles, rewritings = rewriting.together()
+    if not all(bundle in same for bundle in bundles):
+        made.update(dict.fromkeys(rewritings, None))
+        return
+    for each in reversed(rewritings):  # What one took over comes before it.
+        over = tuple(same[bundle] for bundle in each.bundles)
+        inner = tuple(new for old in each.inner if (new := made[old]) is not None)
+        made[each] = attrs.evolve(each, bundles=over, inner=inner)

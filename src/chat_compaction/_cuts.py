@@ -73,6 +73,16 @@ def _bits(positions: Iterable[int]) -> int:
     return bits | _ones(start, end)
 
 
+def _next(out: int, position: int) -> int:
+    """The next position that is not out; behind the last, the length of the list."""
+    return position + _lowest(~(out >> (position + 1)))
+
+
+def _previous(out: int, position: int) -> int:
+    """The position before this one that is not out, or the head."""
+    return (~out & ((1 << position) - 1)).bit_length() - 1
+
+
 def _places(bits: int) -> Iterator[int]:
     """The positions whose bits are set."""
     while bits:
@@ -157,17 +167,17 @@ class Cuts:
         return ends
 
     def broken_at(self, positions: Iterable[int]) -> Tally[str]:
-        """How often each rule is broken where a message stands at one of these positions, or right behind one.
-
-        What is held back is not looked at.
-        """
-        speaks = self.first()
-        ends = {end for place in positions for end in (place, self._next(place)) if self._stays(end)}
+        """How often each rule is broken where a message stands at one of these positions, or right behind one."""
+        out = self._out
+        for fill in self._fills.values():
+            for bundle in fill.bundles:
+                out &= ~_bits(bundle.shown)  # What is held back stands there.
+        length, first = len(self.views), _lowest(~(out | self._system)) - 1
+        ends = {end for place in positions for end in (place, _next(out, place)) if end < length and not out >> end & 1}
         broken: Tally[str] = Tally()
         for end in ends:
-            before = self._previous(end)
-            at_head = speaks is None or (end <= speaks and not self._filled & _ones(0, end))
-            broken.update(self._broken(None if before == _HEAD else self.views[before], end, at_head))
+            before = _previous(out, end)
+            broken.update(self._broken(None if before == _HEAD else self.views[before], end, end <= first))
         return broken
 
     def _next_out(self, position: int) -> int:
@@ -177,11 +187,11 @@ class Cuts:
 
     def _next(self, position: int) -> int:
         """The next position that stays; behind the last, the length of the list."""
-        return position + _lowest(~(self._out >> (position + 1)))
+        return _next(self._out, position)
 
     def _previous(self, position: int) -> int:
         """The position before this one that stays, or the head."""
-        return (~self._out & ((1 << position) - 1)).bit_length() - 1
+        return _previous(self._out, position)
 
     def _stays(self, position: int) -> bool:
         return position < len(self.views) and not self._out >> position & 1

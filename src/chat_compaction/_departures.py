@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import attrs
 
 from ._groups import GroupKind
-from ._validators import a_callable, one_of, positive
+from ._validators import a_plain_function, one_of, positive
 from .instrumentation import log_failure
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def deliver(conversation: Conversation, receiver: Callable[[Departure], object])
         try:
             receiver(departure)
         except Exception:
-            log_failure(receiver)
+            log_failure("receiver of what left", receiver)
 
 
 WhenFull = Literal["wait", "drop"]
@@ -84,7 +84,7 @@ class BackgroundDelivery:
     ({'role': 'assistant', 'content': 'Old.'},)
     """
 
-    receiver: Callable[[Departure], object] = attrs.field(validator=a_callable)
+    receiver: Callable[[Departure], object] = attrs.field(validator=a_plain_function)
     max_waiting: int = attrs.field(default=1_000, validator=positive, kw_only=True)
     when_full: WhenFull = attrs.field(default="wait", validator=one_of(("wait", "drop")), kw_only=True)
     dropped: int = attrs.field(default=0, init=False)
@@ -132,7 +132,7 @@ class BackgroundDelivery:
         try:
             self.receiver(departure)
         except Exception:
-            log_failure(self.receiver)
+            log_failure("receiver of what left", self.receiver)
 
     def flush(self) -> None:
         """Wait until everything that was taken is delivered. Not for the receiver: it would wait for itself."""

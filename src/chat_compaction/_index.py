@@ -281,11 +281,11 @@ class MessageIndex:
         ``messages`` are by position; None: no message stands there any more. What is not named stays as it is. Refuses
         what must stay as it is with :class:`ProtectedGroupError`: in a compaction the floor, outside of one
         system, pinned and pending groups. Where a rule of the format would be broken nothing is changed, and the
-        answer is False (rule K7).
+        answer is False (rule K7); so it is for a summary, which another summary may stand for.
         """
         check_reason(reason)
         bundle = self._bundle(group)
-        why = self._why_worded(bundle)
+        why = "summarised" if is_summarised(bundle) else self._why_worded(bundle)
         if why is not None:
             raise ProtectedGroupError(f"group must be one that may change, got messages {bundle.positions}: {why}")
         return rewrite(self._conversation, bundle, messages, reason)

@@ -270,7 +270,7 @@ class Ledger:
         """Let the caller's messages stand in a group again, and in all that were replaced together with it."""
         if bundle.rewritten is None:
             return
-        together = bundle.rewritten.rewriting.bundles
+        together, _ = bundle.rewritten.rewriting.together()
         for other in together:
             self._set_rewritten(other, None)
         self.set_excluded(together, None)
@@ -290,6 +290,8 @@ class Ledger:
         for position in changed:
             if position in after:
                 self.words.write(position, after[position])
+                if self.views[position].signed:
+                    self.places.note_signed(position)
             else:
                 self.words.restore(position)
         self._total(bundle, 1)
@@ -339,10 +341,18 @@ class Ledger:
         try:
             yield current
         except BaseException:
-            self.undo(current)
+            if self.current is current:  # Else it was left behind, and what ran it has ended.
+                self.undo(current)
             raise
         finally:
-            self.current = outer
+            if self.current is current:
+                self.current = outer
+
+    def leave_behind(self, current: Pass) -> None:
+        """Undo the stages of a pass that were begun and not ended."""
+        while self.current is not None and self.current is not current:
+            self.undo(self.current)
+            self.current = self.current.outer
 
     def undo(self, done: Pass) -> None:
         """Put everything back to where it was before a pass, which is as if it had not begun then."""
@@ -354,6 +364,7 @@ class Ledger:
         finally:
             self.current = current
         done.changes.clear()
+        done.stages[:] = [attrs.evolve(report, undone=True) for report in done.stages]
 
     def put_back(self, bundle: Bundle, excluded: str | None, rewritten: Rewritten | None) -> None:
         """Let a group stand as it stood before."""

@@ -43,6 +43,8 @@ class Pass:
     failures: list[Failure] = attrs.field(factory=list)
     outer: Pass | None = None
     """The compaction of which this is a stage."""
+    begun: int = 0
+    """How many stages it was asked to run; each must end."""
     planning: bool = False
     """Nothing outside of the index may be asked or changed."""
     interrupted: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -13,7 +14,20 @@ from ._conversation import Conversation
 from ._groups import Bundle, GroupKind
 from ._ledger import Ledger
 from ._marks import mark
-from ._messages import ASSISTANT, OPEN, ORPHAN, SECOND, USER, Role, SummaryMark, TieKind
+from ._messages import (
+    ASSISTANT,
+    OPEN,
+    ORPHAN,
+    SECOND,
+    SYSTEM,
+    TOOL_CALL,
+    TOOL_RESULT,
+    USER,
+    Message,
+    Role,
+    SummaryMark,
+    TieKind,
+)
 from ._pairing import Pairing
 from ._rewriting import Rewriting, Written
 
@@ -31,14 +45,29 @@ def rewrite(conversation: Conversation, bundle: Bundle, messages: Mapping[int, A
     written = {p: _read(conversation, p, raw) for p, raw in messages.items() if raw is not here[p]}
     if not written:
         return True  # So it stands already.
+    if bundle.kind is GroupKind.SUMMARY:
+        return False  # Its words are marked as a whole.
+    _check_speakers(ledger, written)
     kept = [position for position in bundle.shown if written.get(position, bundle) is not None]
     if not kept:
         raise ValueError("messages must leave the group one message at least; exclude a group that leaves whole")
     with _Trial(ledger, [bundle], written) as trial:
-        known = bundle.rewritten
-        together = (bundle,) if known is None or known.kind is not GroupKind.SUMMARY else known.rewriting.bundles
-        ledger.rewrite(bundle, written, Rewriting(reason, together), _kind(ledger, bundle, written))
+        ledger.rewrite(bundle, written, Rewriting(reason, (bundle,)), _kind(ledger, bundle, written))
         return trial.judge([position for position, message in written.items() if message is not None])
+
+
+def _check_speakers(ledger: Ledger, written: Mapping[int, Written | None]) -> None:
+    """Turns, the user's last words and system messages are known by who speaks: that may not change."""
+    for position, message in written.items():
+        was = ledger.words.original(position)
+        if message is not None and (was.speaks_for_user, was.role is SYSTEM) != (
+            message.view.speaks_for_user,
+            message.view.role is SYSTEM,
+        ):
+            raise ValueError(
+                "messages must not turn words of the user's or a system message into another's, or the other way "
+                f"round, got one of the {message.view.role.value} for messages[{position}] of the {was.role.value}"
+            )
 
 
 def _read(conversation: Conversation, position: int, raw: Any | None) -> Written | None:
@@ -64,7 +93,7 @@ def _kind(ledger: Ledger, bundle: Bundle, written: Mapping[int, Written | None])
 def summarize(conversation: Conversation, bundles: Sequence[Bundle], text: str, reason: str) -> bool:
     """See :meth:`MessageIndex.summarize`."""
     ledger = conversation.ledger
-    together = _with_replaced(bundles)
+    together = tuple(sorted(bundles, key=attrgetter("first")))
     shown = sorted(position for bundle in bundles for position in bundle.shown)
     positions = [position for bundle in together for position in bundle.positions]
     marked = mark(text, conversation.settings.summary_key)
@@ -74,7 +103,7 @@ def summarize(conversation: Conversation, bundles: Sequence[Bundle], text: str, 
             if messages is None:
                 continue
             with _Trial(ledger, together, positions) as trial:
-                _put(ledger, together, messages, Rewriting(reason, together))
+                _put(ledger, together, messages, _of_summary(reason, together))
                 back = any(bundle.included for bundle in together if bundle.excluded is not None)
                 if not back and trial.judge(list(messages)):
                     return True
@@ -82,21 +111,15 @@ def summarize(conversation: Conversation, bundles: Sequence[Bundle], text: str, 
     return False
 
 
+def _of_summary(reason: str, bundles: tuple[Bundle, ...]) -> Rewriting:
+    """A replacement of these groups by a summary, which takes over what summaries among them stand for."""
+    held = [b.rewritten.rewriting for b in bundles if b.kind is GroupKind.SUMMARY and b.rewritten is not None]
+    return Rewriting(reason, bundles, True, tuple(dict.fromkeys(held)))
+
+
 def is_summarised(bundle: Bundle) -> bool:
     """Whether a group is out because a summary, which stands in another group, stands for it."""
-    if bundle.rewritten is None or bundle.kind is GroupKind.SUMMARY:
-        return False
-    return any(other.kind is GroupKind.SUMMARY for other in bundle.rewritten.rewriting.bundles)
-
-
-def _with_replaced(bundles: Sequence[Bundle]) -> tuple[Bundle, ...]:
-    """The groups, and those that summaries among them stand for already."""
-    found: dict[Bundle, None] = {}
-    for bundle in bundles:
-        found[bundle] = None
-        if bundle.kind is GroupKind.SUMMARY and bundle.rewritten is not None:
-            found.update(dict.fromkeys(bundle.rewritten.rewriting.bundles))
-    return tuple(sorted(found, key=lambda bundle: bundle.first))
+    return bundle.rewritten is not None and bundle.rewritten.rewriting.summary and bundle.kind is not GroupKind.SUMMARY
 
 
 def _place_of(ledger: Ledger, shown: Sequence[int]) -> int:
@@ -186,6 +209,9 @@ class _Trial:
     def judge(self, written: Sequence[int]) -> bool:
         """Whether the change may stay; ``written`` are the positions of new messages."""
         book, ledger = self._ledger.cuts.book, self._ledger
+        if not self._keeps_ids():
+            self.undo()
+            return False
         wrong = Tally(p.rule for place in written for p in book.of_message(place, ledger.views[place]))
         was = Tally(p.rule for place in written for p in book.of_message(place, ledger.words.original(place)))
         if self._broken() - self._before or self._parted() - self._apart or wrong - was:
@@ -193,7 +219,20 @@ class _Trial:
             return False
         return True
 
+    def _keeps_ids(self) -> bool:
+        """Whether calls and results go by the ids that the caller's go by."""
+        now = {id_ for bundle, _, _ in self._bundles for p in bundle.shown for id_ in _ids(self._ledger.views[p])}
+        words = self._ledger.words
+        return now <= {
+            id_ for bundle, _, _ in self._bundles for p in bundle.positions for id_ in _ids(words.original(p))
+        }
+
     def undo(self) -> None:
         """Put everything back."""
         for bundle, excluded, rewritten in self._bundles:
             self._ledger.put_back(bundle, excluded, rewritten)
+
+
+def _ids(view: Message) -> Iterator[str | None]:
+    """The ids of calls and results in a message; None for one without."""
+    return (part.call_id for part in view.parts if part.kind is TOOL_CALL or part.kind is TOOL_RESULT)

@@ -210,6 +210,7 @@ def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tup
             told is None
             or told.tokens != tokens
             or told.reason != reason
+            or told.kind is not bundle.kind
             or len(told.positions) != len(bundle.positions)
         ):
             bundle.told = told = Exclusion(tuple(bundle.positions), bundle.kind, reason, tokens)

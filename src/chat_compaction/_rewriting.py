@@ -35,12 +35,40 @@ class Original:
     known: Known
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False)
 class Rewriting:
-    """Why groups were replaced, and which of them together."""
+    """Why groups were replaced, and which of them together.
+
+    ``summary``: one of them holds a message that stands for all. ``inner`` are earlier replacements that this one
+    took over, with the group that held each.
+    """
 
     reason: str
     bundles: tuple[Bundle, ...]
+    summary: bool = False
+    inner: tuple[Rewriting, ...] = ()
+
+    def together(self) -> tuple[list[Bundle], list[Rewriting]]:
+        """All groups that were replaced together, and the replacements; what one took over comes behind it."""
+        bundles: dict[Bundle, None] = {}
+        found: dict[Rewriting, None] = {}
+        waiting = [self._outermost()]
+        while waiting:
+            rewriting = waiting.pop()
+            found[rewriting] = None
+            bundles.update(dict.fromkeys(rewriting.bundles))
+            waiting += rewriting.inner
+        return list(bundles), list(found)
+
+    def _outermost(self) -> Rewriting:
+        """The replacement that took this one over, if any did: the group that held this one knows."""
+        rewriting = self
+        while True:
+            others = (b.rewritten.rewriting for b in rewriting.bundles if b.rewritten is not None)
+            outer = next((other for other in others if other is not rewriting and rewriting in other.inner), None)
+            if outer is None:
+                return rewriting
+            rewriting = outer
 
 
 @attrs.frozen(eq=False)

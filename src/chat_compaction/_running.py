@@ -72,7 +72,6 @@ def compact_stage(
     stage: CompactionStrategy, index: MessageIndex, keep: Callable[[CompactionReport], bool] | None, outer: Pass
 ) -> Core[CompactionReport]:
     """See :meth:`CompactionStrategy.run_stage`."""
-    stage._check()
     try:
         report = yield from _staged(stage, index, keep)
     except _UndoneError as undone:
@@ -167,6 +166,10 @@ def _pass(strategy: CompactionStrategy, reporter: Reporter) -> Core[CompactionRe
             yield from core
     elif core is not None and not isinstance(core, bool):  # ``return self.evict(...)`` is natural.
         raise StrategyError(f"{type(strategy).__name__}.compact_core must {_core_hint(core)}")
+    if current.begun != len(current.stages) and not current.interrupted:
+        ledger.leave_behind(current)
+        how = "run each stage to its end: yield from self.run_stage(index, stage)"
+        raise StrategyError(f"{type(strategy).__name__}.compact_core must {how}")
     ledger.settle()
     if index._settings.validate:
         index._conversation.check_rules()

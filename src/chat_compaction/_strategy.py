@@ -214,7 +214,9 @@ class CompactionStrategy(ABC):
         outer = index._ledger.current
         if outer is None:
             raise StrategyError("run_stage must be called by compact_core, while a compaction is under way")
-        return (yield from compact_stage(stage, index, keep, outer))
+        stage._check()
+        outer.begun += 1
+        return compact_stage(stage, index, keep, outer)
 
     # -- for callers ---------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import attrs
@@ -78,7 +79,4 @@ def calls_for(chunks: int, merged_at_once: int) -> int:
 
 def most_chunks(max_calls: int, merged_at_once: int) -> int:
     """The largest number of chunks that so many calls are enough for; one at the least."""
-    chunks = 1
-    while calls_for(chunks + 1, merged_at_once) <= max_calls:
-        chunks += 1
-    return chunks
+    return 1 + bisect_right(range(2, max_calls + 1), max_calls, key=lambda chunks: calls_for(chunks, merged_at_once))

@@ -57,11 +57,11 @@ def emit(report: CompactionReport, hooks: Sequence[Hook] | None) -> None:
         try:
             hook(report)
         except Exception:
-            log_failure(hook)
+            log_failure("hook", hook)
 
 
-def log_failure(hook: object) -> None:
-    """Log the exception that a hook raised."""
+def log_failure(what: str, function: object) -> None:
+    """Log the exception that a function of the caller's raised."""
     import logging
 
-    logging.getLogger("chat_compaction").exception("the hook %r failed", hook)
+    logging.getLogger("chat_compaction").exception("the %s %r failed", what, function)
