@@ -266,3 +266,21 @@ def test_an_update_that_cannot_be_read_changes_nothing() -> None:
     with pytest.raises(cc.MessageError, match=r"^messages\[2\]"):
         index.update([dict(history[0]), dict(history[1]), {"role": "nobody"}])
     assert [id(message) for message in index.included_messages()] == [id(message) for message in history]
+
+
+def test_a_list_may_tell_its_format_late() -> None:
+    """Plain text reads alike in all formats; the first item that only one has decides for the whole list."""
+    plain = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]
+    items = [
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "seen"},
+    ]
+    index = cc.MessageIndex.from_messages(plain, counter=len)
+    grown = [plain[0], *items, plain[1]]
+    assert index.update(grown) == cc.IndexUpdate(4, 1)
+    assert index.format.name == "openai_responses"
+    assert index.included_messages() == grown
+    reducer = cc.as_chat_reducer(cc.TruncationStrategy(trigger=cc.messages > 9), counter=len, hooks=())
+    assert reducer(plain) == plain
+    assert reducer(grown) == grown
+    assert index.update([*plain]).first_changed == 1

@@ -258,7 +258,10 @@ def test_shortening_touches_the_longest_only(sizes: list[int], limit: int) -> No
     assert not cut or max((len(e.text) for e in whole), default=0) <= max(len(e.text) for e in cut) + 64
 
 
-@pytest.mark.parametrize(("calls", "at_once", "chunks"), [(1, 2, 1), (2, 9, 1), (3, 2, 2), (16, 4, 12), (16, 20, 15), (10**9, 10, 899_999_993)])
+@pytest.mark.parametrize(
+    ("calls", "at_once", "chunks"),
+    [(1, 2, 1), (2, 9, 1), (3, 2, 2), (16, 4, 12), (16, 20, 15), (10**9, 10, 900_000_000)],
+)
 def test_how_many_chunks_so_many_calls_are_enough_for(calls: int, at_once: int, chunks: int) -> None:
     """One call a chunk, and those that merge."""
     assert most_chunks(calls, at_once) == chunks

@@ -85,6 +85,9 @@ class Conversation:
         history = checked_list(history, "history")
         self.ledger.refuse_in_pass("updated")
         known = len(self.raw)
+        reader = self.reader.settled_by(history)
+        if reader.format is not self.reader.format:
+            return self._in_another_format(reader, history)
         changed, equal = self._first_difference(history)
         self._looked_from = max(0, known - 1)
         if changed is None:
@@ -99,6 +102,19 @@ class Conversation:
         self._looked_from = kept
         self._take(reader, history, self.ledger.words.originals()[:kept] + views, self.ledger.pins[:kept] + pins)
         return IndexUpdate(len(history) - kept, changed, shortened=len(history) < known)
+
+    def _in_another_format(self, reader: Reader, history: list[Any]) -> IndexUpdate:
+        """Take the whole list, which tells only now what format it has: all of it is read anew."""
+        known, shared = self.raw, zip(self.raw, history, strict=False)
+        differ = (
+            place for place, (ours, theirs) in enumerate(shared) if ours is not theirs and not equal(ours, theirs)
+        )
+        shortened = len(history) < len(known)
+        first_changed = next(differ, len(history) if shortened else None)
+        views = reader.read(history)
+        self._looked_from = 0
+        self._take(reader, history, *views)
+        return IndexUpdate(len(history), first_changed, shortened)
 
     def refresh(self) -> tuple[int, ...]:
         """See :meth:`MessageIndex.refresh`."""
