@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -114,17 +115,58 @@ class Summing(cc.CompactionStrategy):
         index.summarize(list(self.candidates(index)), "They talked.", "summed")
 
 
-def test_a_summary_is_a_row_of_its_own(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With what it stands for; in a plan, what would be summed up."""
+def test_what_is_summed_up_is_a_row(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the tokens that it had; what stands for it is in the total behind the compaction."""
     strategy = Summing(trigger=cc.messages > 6, min_preserved_groups=2)
     monkeypatch.setattr(_config, "strategy_in", lambda name: strategy)
     result = run("compact", path, "--config", "x.toml", "--table", *ESTIMATE)
-    assert "written (summed)" in result.stderr
-    assert "removed (summed)" in result.stderr or "summed up (summed)" in result.stderr
+    (row,) = [cells for cells in table(result) if cells[-1] == "summed up (summed)"]
+    before = cc.MessageIndex.from_messages(session()[1:11], counter=cc.EstimateCounter()).value(cc.tokens)
+    assert row == ["1-10", "5 user, 5 assistant", "1-5", f"{before:,}", "summed up (summed)"]
     assert "10 messages summed up" in result.stderr
     planned = run("compact", path, "--config", "x.toml", "--table", "--dry-run", *ESTIMATE)
-    assert "summed up (summed)" in planned.stderr
+    assert table(planned) == table(result)
     assert "what would happen" in planned.stderr
+
+
+def table(result: Any) -> list[list[str]]:
+    """The cells of the rows and totals of a table."""
+    cells = [re.split(r"\s{2,}", line.strip()) for line in result.stderr.splitlines()]
+    return [row for row in cells if len(row) >= 4 and row[0] != "messages"]
+
+
+def tokens_in(rows: list[list[str]]) -> int:
+    return sum(int(row[-2].replace(",", "")) for row in rows)
+
+
+@pytest.mark.parametrize("more", [[], ["--reserved", "70"], ["--pin", "1"]], ids=" ".join)
+def test_the_tokens_of_a_row_are_what_it_had(tmp_path: Path, more: list[str]) -> None:
+    """Whatever became of it, in a run and in a dry run; with what is reserved they add up to what there was."""
+    path, file = write(tmp_path / "session.json", tool_session()), config(tmp_path, PIPELINE)
+    real, planned = (
+        run("compact", path, "--config", file, "--table", *ESTIMATE, *more, *dry) for dry in ([], ["--dry-run"])
+    )
+    *rows, before, after = table(real)
+    assert table(planned) == table(real)
+    index = cc.MessageIndex.from_messages(tool_session(), counter=cc.EstimateCounter())
+    said = {row[0]: row[3] for row in rows}
+    (shortened,) = [group for group in index.groups if group.positions == (9, 10)]
+    assert said.get("9-10", "131") == f"{index.tokens_of(shortened):,}"
+    assert tokens_in(rows) == index.value(cc.tokens)
+    assert tokens_in([before]) == index.value(cc.tokens) + (70 if "--reserved" in more else 0)
+    kept = cc.MessageIndex.from_messages(json.loads(real.stdout), counter=cc.EstimateCounter()).value(cc.tokens)
+    assert tokens_in([after]) == kept + (70 if "--reserved" in more else 0)
+
+
+def test_the_table_of_a_repaired_session_has_the_positions_of_the_session(tmp_path: Path) -> None:
+    """What a repair took out shifts nothing."""
+    lost = {"role": "tool", "tool_call_id": "lost", "content": "nobody asked"}
+    path, file = write(tmp_path / "session.json", [lost, *tool_session()]), config(tmp_path, PIPELINE)
+    result = run("compact", path, "--config", file, "--table", "--on-invalid", "repair", *ESTIMATE)
+    fates = {row[0]: row[-1] for row in table(result)}
+    assert fates["1-8"] == "removed (truncation)"
+    assert fates["10-11"] == "shortened (tool result: cleared)"
+    assert fates["13"] == "kept (newest user)"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +205,7 @@ def test_what_is_wrong_with_it_is_told_with_its_path(path: Path, tmp_path: Path)
         f"{file}: max_tokns: unknown key; did you mean 'max_tokens'? (and 1 more: see chat-compaction config {file})"
     )
     file = config(tmp_path, "strategy =")
-    assert fails(run("compact", path, "--config", file)).startswith(f"{file}: is no TOML: ")
+    assert fails(run("compact", path, "--config", file)).startswith(f"{file}: broken TOML: Invalid value")
     assert fails(run("compact", path, "--config", tmp_path / "none.toml")) == (
         f"{tmp_path / 'none.toml'}: no such file or directory"
     )
@@ -187,6 +229,34 @@ def test_without_the_packages_of_the_extra(path: Path, tmp_path: Path, monkeypat
         monkeypatch.delitem(sys.modules, module)
     error = fails(run("compact", path, "--config", config(tmp_path)))
     assert error == 'configuration needs the package cattrs: pip install "chat-compaction[config]"'
+
+
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"])
+def test_without_the_package_of_a_summarizer(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sdk: str
+) -> None:
+    """It is found when the file is checked, and not when the first summary is asked for."""
+    stage = 'strategy = "summarization"\ntrigger = "turns > 2"\n'
+    file = config(tmp_path, f'{stage}summarizer = {{ kind = "{sdk}", model = "small" }}\n')
+    assert run("config", file).exit_code == 0
+    monkeypatch.setitem(sys.modules, sdk, None)
+    expected = f"summarizer.kind: '{sdk}' needs the package {sdk}: pip install \"chat-compaction[{sdk}]\""
+    result = run("config", file)
+    assert (result.exit_code, result.stdout) == (1, f"{expected}\n")
+    assert fails(run("compact", path, "--config", file)) == f"{file}: {expected}"
+
+
+def test_without_the_package_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fsspec lacks is told in its words, and where fsspec itself is not there, the extra."""
+    file = config(tmp_path, 'strategy = "offload"\ntrigger = "turns > 2"\nstore = { url = "memory://x" }\n')
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda *_, **__: _missing("Install s3fs to access S3"))
+    assert run("config", file).stdout == "store: Install s3fs to access S3\n"
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    assert run("config", file).stdout == "store: OffloadStore needs fsspec: install chat-compaction[offload]\n"
+
+
+def _missing(text: str) -> Any:
+    raise ImportError(text)
 
 
 def test_what_fails_on_the_way_is_told(path: Path) -> None:
@@ -303,6 +373,23 @@ def test_the_command_shows_the_strategy(tmp_path: Path) -> None:
     result = run("config", config(tmp_path))
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "TokenBudgetStrategy(max_tokens=300, target_tokens=200)\n"
+
+
+def test_the_command_shows_a_stage_in_a_line(tmp_path: Path) -> None:
+    """And the stages of a stage; what is printed is the code of the strategy."""
+    inner = '[[stages]]\nstrategy = "first_of"\n[[stages.stages]]\nstrategy = "clip"\ntrigger = "turns > 4"\n'
+    file = config(tmp_path, f'keep_last_user = false\n{PIPELINE}{inner}')
+    shown = run("config", file).stdout
+    assert shown == (
+        "PipelineStrategy(stages=(\n"
+        "    ToolResultStrategy(trigger=messages > 6, keep_tool_uses=1),\n"
+        "    TruncationStrategy(trigger=messages > 8, min_preserved_groups=2),\n"
+        "    FirstOf(stages=(\n"
+        "        ClipStrategy(trigger=turns > 4),\n"
+        "    )),\n"
+        "), keep_last_user=False)\n"
+    )
+    assert eval(shown, vars(cc)) == load_config(file)  # noqa: S307
 
 
 @pytest.mark.parametrize("to", ["toml", "yaml", "json"])

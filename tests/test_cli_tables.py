@@ -158,7 +158,7 @@ def test_every_message_is_in_one_row() -> None:
     index = cc.MessageIndex.from_messages(messages, counter=cc.testing.characters_counter())
     strategy = cc.TruncationStrategy(trigger=cc.tokens > 900, min_preserved_groups=2)
     report = strategy.compact(index, hooks=())
-    found = compaction_rows(strategy, index, report)
+    found = compaction_rows(index, report, strategy.floor.protect(index._ledger))
     ends = [row.messages.split("-") for row in found]
     assert [int(end[-1]) + 1 for end in ends[:-1]] == [int(end[0]) for end in ends[1:]]
     assert sum(int(row.tokens.replace(",", "")) for row in found) == report.tokens_before

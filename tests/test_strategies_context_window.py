@@ -391,6 +391,7 @@ SHARE = "must be a share above 0, at most 1, got"
         ({"window": 200}, ValueError, "max_output must be less than the window (200), got 200"),
         ({"max_output": None}, TypeError, "max_output must be an int of 0 or more, got None"),
         ({"summarizer": "gpt"}, TypeError, "summarizer must be callable, got 'gpt'"),
+        ({"must_keep": "x"}, ValueError, "must_keep is for summaries and needs a summarizer, got ('x',)"),
         ({"tool_results_at": 0}, ValueError, f"tool_results_at {SHARE} 0"),
         ({"tool_results_at": 0.9}, ValueError, "truncate_at must be at least tool_results_at (0.9), got 0.8"),
         ({"summarize_at": 0.9}, ValueError, "truncate_at must be at least summarize_at (0.9), got 0.8"),

@@ -36,6 +36,8 @@ class Binding:
     def _first_from(self, start: int) -> int | None:
         """The first change, where there is none ahead of this position."""
         of, stands = self.places.grouping.of, self.words.is_callers
+        if self.counting.included.groups == self.counting.all.groups and not self.words.rewritten:
+            return self.repaired_from
         changed = (place for place in range(start, len(of)) if not (of[place].included and stands(place)))
         found = next(changed, None), self.repaired_from
         return min((position for position in found if position is not None), default=None)

@@ -60,10 +60,9 @@ def _check_speakers(ledger: Ledger, written: Mapping[int, Written | None]) -> No
     """Turns, the user's last words and system messages are known by who speaks: that may not change."""
     for position, message in written.items():
         was = ledger.words.original(position)
-        if message is not None and (was.speaks_for_user, was.role is SYSTEM) != (
-            message.view.speaks_for_user,
-            message.view.role is SYSTEM,
-        ):
+        if message is None or message.view.role is was.role:
+            continue
+        if (was.speaks_for_user, was.role is SYSTEM) != (message.view.speaks_for_user, message.view.role is SYSTEM):
             raise ValueError(
                 "messages must not turn words of the user's or a system message into another's, or the other way "
                 f"round, got one of the {message.view.role.value} for messages[{position}] of the {was.role.value}"

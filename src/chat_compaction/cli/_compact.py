@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from .._errors import ContextOverflowError, InvalidHistoryError
-from .._predicates import tokens
 from .._report import CompactionReport
 from .._strategy import CompactionStrategy
 from .._work import Work
@@ -156,10 +155,13 @@ def _compact_one(
         # Here, since rich takes a while to load.
         from ._tables import print_compaction
 
-        # What stood where something was written is counted by nobody else.
-        whole = index_of(read, session, options, progress=False) if done.replaced and not planned else index
+        before, places = work, None if work.repaired is None else work.repaired.positions
+        if done.dropped_reasoning or any(group.replaced for group in index.groups):
+            # The table has what there was, and other messages stand there now.
+            before = Work.on(index_of(read, session, options, progress=False), options["on_invalid"])
+        protected = strategy.floor.protect(index._ledger)
         with for_people():
-            print_compaction(shown(session), strategy, index, done, whole.total(tokens), planned=planned)
+            print_compaction(shown(session), before.index, told, protected, places, planned=planned)
     for line in failures(done):
         tell(f"{shown(session)}: {line}")
     if not options["quiet"]:

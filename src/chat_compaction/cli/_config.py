@@ -68,7 +68,7 @@ def config(ctx: click.Context, /, file: str, to: Any) -> None:
         tell(f"{shown(file)}: {plural(len(faults), 'fault')}")
         ctx.exit(1)
     if to is None:
-        click.echo(repr(strategy))
+        click.echo(_in_lines(strategy, ""))
         return
     from ..config import dumps_config
 
@@ -77,3 +77,13 @@ def config(ctx: click.Context, /, file: str, to: Any) -> None:
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     write_output(text)
+
+
+def _in_lines(strategy: CompactionStrategy, indent: str) -> str:
+    """The repr of a strategy, the stages of a composition in lines of their own."""
+    stages = getattr(strategy, "stages", None)
+    if not isinstance(stages, tuple):
+        return repr(strategy)
+    inner = f"{indent}    "
+    lines = "".join(f"\n{inner}{_in_lines(stage, inner)}," for stage in stages)
+    return repr(strategy).replace(repr(stages), f"({lines}\n{indent})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -12,7 +12,6 @@ from rich.table import Table
 from .._index import MessageIndex
 from .._predicates import groups, messages, tokens, turns
 from .._report import CompactionReport
-from .._strategy import CompactionStrategy
 from ..counters import Counter
 from ._text import Row, compaction_rows, inspection_rows, plural
 
@@ -30,29 +29,31 @@ class _Console(Console):
 
 def print_compaction(
     source: str,
-    strategy: CompactionStrategy,
-    index: MessageIndex,
+    before: MessageIndex,
     report: CompactionReport,
-    tokens_before: int,
+    protected: Mapping[int, str],
+    places: Sequence[int] | None,
     *,
     planned: bool = False,
 ) -> None:
     """Print on standard error what was kept and removed, or would be, why, and what it came to.
 
-    ``tokens_before`` are all that there were: a report may hold a lower bound, where no more had to be counted.
+    ``before`` is what was compacted; ``report``, ``protected`` and ``places`` are as :func:`compaction_rows` has them.
     """
-    tokens_after = report.tokens_after if report.changed else index.value(tokens)
+    # A report may hold a lower bound, where no more had to be counted.
+    tokens_before = before.total(tokens)
+    tokens_after = report.tokens_after if report.changed else tokens_before
     table = _table("what would happen" if planned else "what happened")
-    _add_rows(table, compaction_rows(strategy, index, report), most=_MOST_ROWS)
-    before = report.messages_before, report.groups_before, report.turns_before, tokens_before
-    after = report.messages_after, report.groups_after, report.turns_after, tokens_after
-    table.add_row(*_totals(before, "before"), style="bold")
-    table.add_row(*_totals(after, f"after, {'fits' if report.fits else 'does not fit'}"), style="bold")
+    _add_rows(table, compaction_rows(before, report, protected, places), most=_MOST_ROWS)
+    there_was = report.messages_before, report.groups_before, report.turns_before, tokens_before
+    there_is = report.messages_after, report.groups_after, report.turns_after, tokens_after
+    table.add_row(*_totals(there_was, "before"), style="bold")
+    table.add_row(*_totals(there_is, f"after, {'fits' if report.fits else 'does not fit'}"), style="bold")
     console = _console(stderr=True)
     would = "would be" if planned else "was"
     console.print(f"{source}: what {would} kept and what {would} removed", style="bold", soft_wrap=True)
     console.print(table)
-    console.print(f"{_counted(index.counter)} Target: {report.target}.\n", soft_wrap=True)
+    console.print(f"{_counted(before.counter)} Target: {report.target}.\n", soft_wrap=True)
 
 
 def print_inspection(source: str, index: MessageIndex, format_note: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import attrs
@@ -12,7 +12,6 @@ import attrs
 from .._groups import GroupKind, MessageGroup
 from .._index import MessageIndex
 from .._report import CompactionReport
-from .._strategy import CompactionStrategy
 from .._text import some, spans
 
 _KEPT_BECAUSE = {
@@ -37,27 +36,25 @@ class Row:
     removed: bool = False
 
 
-def compaction_rows(strategy: CompactionStrategy, index: MessageIndex, report: CompactionReport) -> list[Row]:
-    """A row for each group that was kept as it was, and for each run of groups to which the same happened."""
-    protected = strategy.floor.protect(index._ledger)
-    # By the report and not the index, in which a plan changes nothing.
+def compaction_rows(
+    before: MessageIndex, report: CompactionReport, protected: Mapping[int, str], places: Sequence[int] | None = None
+) -> list[Row]:
+    """A row for each group that was kept as it was, and for each run of groups to which the same happened.
+
+    The rows are what there was ``before``, and so are their tokens; what happened to it is told by the report, with
+    ``protected`` for what was kept. ``places`` are the positions to be shown for those of the index.
+    """
     fates = {position: f"removed ({item.reason})" for item in report.excluded for position in item.positions}
     for item in report.replaced:
         how = "summed up" if item.kind is GroupKind.SUMMARY else "shortened"
         fates |= dict.fromkeys(item.positions, f"{how} ({item.reason})")
     rows: list[Row] = []
-    for fate, run in groupby(index.groups, key=lambda group: _fate(group, fates)):
+    for fate, run in groupby(before.groups, key=lambda group: fates.get(group.positions[0])):
         if fate is None:
-            rows.extend(row_of([group], _kept(protected.get(group.positions[0]), report)) for group in run)
+            rows.extend(row_of([group], _kept(protected.get(group.positions[0]), report), places) for group in run)
         else:
-            rows.append(row_of(list(run), fate, removed=True))
+            rows.append(row_of(list(run), fate, places, removed=True))
     return rows
-
-
-def _fate(group: MessageGroup, fates: dict[int, str]) -> str | None:
-    if group.kind is GroupKind.SUMMARY and group.replaced:
-        return f"written ({group.replaced})"
-    return fates.get(group.positions[0])
 
 
 def _kept(reason: str | None, report: CompactionReport) -> str:
@@ -79,9 +76,13 @@ def _state(group: MessageGroup, problems: int) -> str:
     return ", ".join(marks + ([plural(problems, "problem")] if problems else []))
 
 
-def row_of(groups: Sequence[MessageGroup], what: str, *, removed: bool = False) -> Row:
+def row_of(
+    groups: Sequence[MessageGroup], what: str, places: Sequence[int] | None = None, *, removed: bool = False
+) -> Row:
     """The row of one group, or of several together."""
     positions = sorted(position for group in groups for position in group.positions)
+    if places is not None:
+        positions = [places[position] for position in positions]
     turns = [group.turn for group in groups if group.kind is not GroupKind.SYSTEM]
     first, last = min(turns, default=None), max(turns, default=None)
     return Row(

@@ -89,7 +89,7 @@ def load_config(
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        fault = ConfigFault("", f"is not UTF-8: {error.reason} at byte {error.start}")
+        fault = ConfigFault("", f"not UTF-8: {error.reason} at byte {error.start}")
         raise ConfigError([fault], str(path)) from None
     return _read(parsed(text, format_, str(path)), allow_imports, str(path))
 

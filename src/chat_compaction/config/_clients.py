@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import attrs
@@ -47,5 +48,11 @@ def _client(sdk: str) -> Any:
 
 
 def client_of(kind: str) -> EnvironmentClient | None:
-    """The client of a kind of summariser that needs one."""
-    return EnvironmentClient(kind) if kind in _HOMES else None
+    """The client of a kind of summariser that needs one; ModuleNotFoundError where its SDK is not installed."""
+    if kind not in _HOMES:
+        return None
+    sdk = _HOMES[kind].partition(":")[0]
+    # Looked for and not imported: that takes a second.
+    if find_spec(sdk) is None:
+        raise ModuleNotFoundError(f'{kind!r} needs the package {sdk}: pip install "chat-compaction[{kind}]"', name=sdk)
+    return EnvironmentClient(kind)

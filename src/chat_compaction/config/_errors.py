@@ -89,7 +89,7 @@ def faults_of(error: BaseException, path: str = "") -> Iterator[ConfigFault]:
         for one in error.exceptions:
             yield from faults_of(one, _joined(path, one))
     else:
-        known = isinstance(error, ValueError | TypeError | ModuleNotFoundError)
+        known = isinstance(error, ValueError | TypeError | ImportError)
         yield ConfigFault(path, str(error) if known else f"{type(error).__name__}: {error}")
 
 

@@ -20,11 +20,14 @@ from ._arguments import Argument, arguments_of
 from ._clients import client_of
 from ._errors import UnfitError, at_key, below
 from ._imports import IMPORT, imported
+from ._keys import sections, unknown
 from ._registry import STRATEGIES, SUMMARIZERS, Registry, hint
-from ._values import PLAIN, Free, choice, free, is_a, is_any, items, mapping, member, one_of, plain
+from ._values import A_TABLE_SUCH_AS, PLAIN, Free, choice, free, is_a, is_any, items, mapping, member, one_of, plain
 
 _FLAGS = Literal["ASCII", "DOTALL", "IGNORECASE", "MULTILINE", "VERBOSE"]
 _PREDICATE = "a predicate such as 'tokens > 8000'"
+_ONE_OR_MORE = {"must_keep"}
+"""Arguments that take one where others need a list of one, as in Python."""
 
 
 @cache
@@ -107,7 +110,10 @@ def _of_kind(converter: Converter, allow_imports: bool, data: Any, cls: Any) -> 
     found = _found(SUMMARIZERS, allow_imports, data)
     if not isinstance(found, type):
         return _filled(converter, lambda: found, {}, data, SUMMARIZERS.key)
-    client = None if "client" in data else client_of(data[SUMMARIZERS.key])
+    try:
+        client = None if "client" in data else client_of(data[SUMMARIZERS.key])
+    except ModuleNotFoundError as error:
+        raise below(SUMMARIZERS.key, error) from error
     return _made(converter, found, data, SUMMARIZERS.key, {} if client is None else {"client": client})
 
 
@@ -116,7 +122,8 @@ def _value(converter: Converter, allow_imports: bool, data: Any, cls: Any) -> An
     if isinstance(data, Mapping) and (SUMMARIZERS.key in data or IMPORT in data):
         return _of_kind(converter, allow_imports, data, cls)
     if not isinstance(data, Mapping):
-        raise UnfitError("a table", data)
+        needs = [f"{name} = ..." for name, argument in arguments_of(cls).items() if argument.required]
+        raise UnfitError(f"{A_TABLE_SUCH_AS} {{ {', '.join(needs)} }}" if needs else "a table", data)
     return _made(converter, cls, data, None)
 
 
@@ -135,13 +142,20 @@ def _found(registry: Registry, allow_imports: bool, data: Any) -> Any:
     """What the name in a table stands for."""
     if not isinstance(data, Mapping):
         raise UnfitError(f"a table with the key {registry.key!r}", data)
+    if registry.key not in data:
+        raise _nameless(registry, data)
     try:
-        if registry.key not in data:
-            raise ValueError(f"is missing: the name of a {registry.noun}{hint('', registry.names())}")
         name = plain(data[registry.key], str)
         return imported({IMPORT: name}, allow_imports) if ":" in name else registry.load(name)
     except Exception as error:
         raise below(registry.key, error) from error
+
+
+def _nameless(registry: Registry, data: Mapping[Any, Any]) -> Exception:
+    text = "unknown key; what a strategy takes stands beside its name, and not in a section"
+    errors = [at_key(ValueError(text), name) for name in sections(data)] if registry is STRATEGIES else []
+    missing = ValueError(f"is missing: the name of a {registry.noun}{hint('', registry.names())}")
+    return ClassValidationError("", [*errors, at_key(missing, registry.key)], dict)
 
 
 def _made(
@@ -174,8 +188,9 @@ def _filled(
         if name != key:
             try:
                 if name not in arguments:
-                    raise ValueError(f"unknown key{hint(str(name), arguments)}")
-                given[name] = converter.structure(value, arguments[name].type)
+                    raise ValueError(unknown(name, arguments, data))
+                one = name in _ONE_OR_MORE and isinstance(value, str | Mapping)
+                given[name] = converter.structure(value, Any if one else arguments[name].type)
             except Exception as error:
                 errors.append(at_key(error, name))
     missing = [name for name, argument in arguments.items() if needs and argument.required and name not in data]

@@ -60,7 +60,10 @@ class Registry:
             return _at(self.ours[name])
         points = [point for point in self._points() if point.name == name]
         if not points:
-            raise ValueError(f"there is no {self.noun} {name!r}{hint(name, self.names())}")
+            # In Python it is known by its class.
+            classes = {home.rpartition(":")[2]: own for own, home in self.ours.items()}
+            meant = classes.get(name.rpartition(".")[2], name)
+            raise ValueError(f"there is no {self.noun} {name!r}{hint(meant, self.names())}")
         if len({point.value for point in points}) > 1:
             raise ValueError(f"more than one package has the {self.noun} {name!r}: {_and(map(_origin, points))}")
         try:

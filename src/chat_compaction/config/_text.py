@@ -33,12 +33,13 @@ def parsed(text: str, format: str, source: str | None) -> Any:
     """The data of a text."""
     try:
         data = tomllib.loads(text) if format == "toml" else _yaml(text) if format == "yaml" else _json(text)
-        _check_size(data)
-        return data
+        if _is_small(data):
+            return data
+        why = f"more than {_MOST_VALUES:,} values"
     except RecursionError:
-        why = "is nested too deeply"
+        why = "nested too deeply"
     except ValueError as error:
-        why = f"is no {format.upper()}: {error}"
+        why = f"broken {format.upper()}: {error}"
     raise ConfigError([ConfigFault("", why)], source)
 
 
@@ -106,13 +107,14 @@ def _yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _check_size(data: Any) -> None:
-    """Refuse what is too much for a configuration."""
+def _is_small(data: Any) -> bool:
+    """Whether it is no more than a configuration may hold."""
     waiting, seen = [data], 0
     while waiting:
         value = waiting.pop()
         held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         seen += 1 + len(held)
         if seen > _MOST_VALUES:
-            raise ValueError(f"it holds more than {_MOST_VALUES:,} values")
+            return False
         waiting.extend(held)
+    return True

@@ -9,10 +9,12 @@ from typing import Any, ForwardRef, Literal, get_args, get_origin
 
 from cattrs import ClassValidationError, Converter, IterableValidationError
 
+from .._strategy import CompactionStrategy
 from ._errors import UnfitError, at_index, at_key
 from ._registry import hint
 from ._secrets import check_name, check_text
 
+A_TABLE_SUCH_AS = "a table such as"
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", NoneType: "null"}
 
 
@@ -58,7 +60,9 @@ def member(data: Any, cls: Any) -> Any:
 def items(converter: Converter, data: Any, cls: Any) -> Any:
     """A list as a tuple, a list or a set; a tuple of a fixed length as one of that length."""
     if not isinstance(data, list | tuple):
-        raise UnfitError("a list", data)
+        # Whoever writes [stages.one] means the first of them.
+        tables = isinstance(data, Mapping) and is_a((get_args(cls) or (Any,))[0], CompactionStrategy)
+        raise UnfitError("a list of tables, such as [[stages]] in TOML" if tables else "a list", data)
     kind, of = get_origin(cls) or cls, get_args(cls) or (Any,)
     fixed = is_a(cls, tuple) and of[-1] is not ... and bool(get_args(cls))
     if fixed and len(of) != len(data):
@@ -121,4 +125,6 @@ def one_of(converter: Converter, data: Any, cls: Any) -> Any:
             unfit.append(error.expected)
         except Exception as error:
             wrong = wrong or error
-    raise wrong or UnfitError(" or ".join(word for word in unfit if word != "null"), data)
+    # A class that needs no name says more than "a table of some kind".
+    such = [word for word in unfit if word.startswith(A_TABLE_SUCH_AS)]
+    raise wrong or UnfitError(" or ".join(such or [word for word in unfit if word != "null"]), data)

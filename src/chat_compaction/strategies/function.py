@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Generator
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import attrs
 
@@ -18,7 +19,10 @@ from .._strategy import CompactionStrategy
 Function = Callable[[CompactionStrategy, MessageIndex], Generator[Effect, Any, Any] | bool | None]
 """What :meth:`CompactionStrategy.compact_core` is, with the strategy in the place of ``self``."""
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _EXPECTED = "function must be a plain function of two arguments, as in def oldest_first(strategy, index)"
+_NEEDS_ARGUMENTS = "strategy needs its arguments, as in @cc.strategy(trigger=cc.tokens > 8_000)"
 
 
 def _takes_two(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -43,8 +47,12 @@ class FunctionStrategy(CompactionStrategy):
 
     ``function`` gets this strategy and the index, and does what a method
     :meth:`~CompactionStrategy.compact_core` would do, with the strategy in the place of ``self``: it asks
-    ``strategy.candidates(index)`` and excludes. It may be a generator that yields :class:`Effect`.
+    ``strategy.candidates(index)`` and excludes, or ``strategy.rewritable(index)`` and rewrites. It may be a generator
+    that yields :class:`Effect`.
     """
+
+    shortens: ClassVar[bool] = True
+    """It may: nobody can tell what a function does."""
 
     function: Function = attrs.field(kw_only=False, validator=_takes_two)
 
@@ -72,6 +80,19 @@ class FunctionStrategy(CompactionStrategy):
         return self.function(self, index)
 
 
+def _in_parentheses(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Tell whoever forgot the parentheses of a decorator what stands in them."""
+
+    @wraps(function)
+    def called(*args: _P.args, **arguments: _P.kwargs) -> _R:
+        if args:
+            raise TypeError(f"{_NEEDS_ARGUMENTS}, got {args[0]!r}")
+        return function(*args, **arguments)
+
+    return called
+
+
+@_in_parentheses
 def strategy(
     *,
     trigger: Predicate,
@@ -93,7 +114,7 @@ def strategy(
     FunctionStrategy(oldest_first, trigger=tokens > 8000)
     """
     if not isinstance(trigger, Predicate) and callable(trigger):
-        raise TypeError(f"strategy needs its arguments, as in @strategy(trigger=tokens > 8_000), got {trigger!r}")
+        raise TypeError(f"{_NEEDS_ARGUMENTS}, got {trigger!r}")
 
     def decorate(function: Function) -> FunctionStrategy:
         return FunctionStrategy(

@@ -36,6 +36,8 @@ def _a_base_url(_: object, attribute: attrs.Attribute[Any], value: object) -> No
         raise ValueError(f"{attribute.alias} must be {expected}; keys come from the environment: api_key_env")
     if not valid:
         raise ValueError(f"{attribute.alias} must be {expected}, got {value!r}")
+    if parts.path.rstrip("/").endswith("/chat/completions"):
+        raise ValueError(f"{attribute.alias} must be what stands ahead of /chat/completions, got {value!r}")
 
 
 def _a_variable(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
