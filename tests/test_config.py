@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import pickle
 import re
 import sys
@@ -17,6 +18,7 @@ import pytest
 import chat_compaction as cc
 from chat_compaction._batch._canonical import canonical
 from chat_compaction.config import ConfigError, ConfigFault, from_config, to_config
+from chat_compaction.config._keys import _SETTINGS
 from chat_compaction.config._registry import STRATEGIES, SUMMARIZERS
 from chat_compaction.strategies.clip import ClipStrategy
 from chat_compaction.strategies.function import FunctionStrategy, strategy
@@ -251,7 +253,15 @@ def _names() -> list[str]:
         ),
         ({"strategy": "token_budget", "max_tokens": 5, "evict": 3}, "evict: expected one of 'turns-then-groups', "),
         ({"strategy": "pipeline"}, "stages: must"),
-        ({"strategy": "pipeline", "stages": TRUNCATION}, "stages: expected a list, got {"),
+        (
+            {"strategy": "pipeline", "stages": {"clear": TRUNCATION}},
+            'stages: expected a list of tables, such as [[stages]] in TOML, got {"clear": {',
+        ),
+        (
+            {"strategy": "ToolResultStrategy"},
+            "strategy: there is no strategy 'ToolResultStrategy'; did you mean 'tool_result'?",
+        ),
+        ({"strategy": "cc.FirstOf"}, "strategy: there is no strategy 'cc.FirstOf'; did you mean 'first_of'?"),
         ({"strategy": "clip", "trigger": "tokens > 1", "head_share": "half"}, "head_share: expected a number, got "),
         (
             {"strategy": "tool_result", "trigger": "tokens > 1", "clear_tool_inputs": 3},
@@ -270,12 +280,35 @@ def _names() -> list[str]:
             "store.url: is missing",
         ),
         (
+            {"strategy": "offload", "trigger": "tokens > 1", "store": "offloaded"},
+            'store: expected a table such as { url = ... }, got "offloaded"',
+        ),
+        ({**TRUNCATION, "must_keep": ["x"]}, "must_keep: unknown key; expected one of "),
+        ({"strategy": "clip", "trigger": "tokens > 1", "must_keep": 3}, "must_keep: expected a list, got 3"),
+        ({"strategy": "clip", "trigger": "tokens > 1", "must_keep": ""}, "must_keep: must hold no empty text"),
+        (
+            {"strategy": "clip", "trigger": "tokens > 1", "must_keep": {"pattern": "("}},
+            "must_keep.pattern: cannot read the pattern '(': ",
+        ),
+        (
             {"strategy": "summarization", "trigger": "tokens > 1", "summarizer": "endpoint"},
             "summarizer: expected a table with the key 'kind', got \"endpoint\"",
         ),
         (
             {"strategy": "summarization", "trigger": "tokens > 1", "summarizer": {"kind": "openia", "model": "m"}},
             "summarizer.kind: there is no kind 'openia'; did you mean 'openai'?",
+        ),
+        (
+            {"strategy": "summarization", "trigger": "tokens > 1", "summarizer": {"kind": "OpenAISummarizer"}},
+            "summarizer.kind: there is no kind 'OpenAISummarizer'; did you mean 'openai'?",
+        ),
+        (
+            {
+                "strategy": "summarization",
+                "trigger": "tokens > 1",
+                "summarizer": {"kind": "endpoint", "model": "m", "base_url": "https://a.example/v1/chat/completions"},
+            },
+            "summarizer.base_url: must be what stands ahead of /chat/completions, got ",
         ),
         (
             {"strategy": "summarization", "trigger": "tokens > 1", "summarizer": {"kind": "openai"}},
@@ -294,6 +327,83 @@ def _names() -> list[str]:
 )
 def test_a_fault_names_the_value_and_what_was_expected(config: Any, expected: str) -> None:
     assert fault(config).startswith(expected)
+
+
+def test_what_belongs_to_a_stage_is_told_where() -> None:
+    """The stage that takes it, the first that lacks it if there are several."""
+    summarization, budget = {"strategy": "summarization", "trigger": "turns > 4"}, {"strategy": "token_budget"}
+    summarizer = {"kind": "extractive"}
+    config: dict[str, Any] = {"strategy": "pipeline", "stages": [budget, summarization], "summarizer": summarizer}
+    where = "summarizer: unknown key here; it belongs to stages[1], in TOML as [stages.summarizer] right below it"
+    assert faults(config) == [
+        "stages[0].max_tokens: is missing",
+        "stages[1].summarizer: is missing",
+        where,
+    ]
+    config["stages"] = [{**summarization, "summarizer": summarizer}, summarization, "clip"]
+    assert where in faults(config)
+    config["stages"] = [{**summarization, "summarizer": summarizer}]
+    assert fault(config) == where.replace("stages[1]", "stages[0]")
+    config = {"strategy": "first_of", "stages": [budget], "max_tokens": 8000}
+    assert faults(config)[1] == "max_tokens: unknown key here; it belongs to stages[0]"
+    wrong: list[Any] = [[{"strategy": 3}], [{"strategy": "none"}], [[]], "clip", None]
+    for stages in wrong:
+        assert "summarizer: unknown key; expected one of " in "".join(
+            faults({"strategy": "pipeline", "stages": stages, "summarizer": summarizer})
+        )
+
+
+def test_what_a_reducer_takes_is_no_argument_of_a_strategy() -> None:
+    """Each such name is told from a slip of the pen, with the option of the command if there is one."""
+    given = set(inspect.signature(cc.as_chat_reducer).parameters) - {"strategy"}
+    assert given == _SETTINGS.keys()
+    from chat_compaction.cli._compact import compact
+
+    options = {option for parameter in compact.params for option in parameter.opts}
+    assert options >= {option for option in _SETTINGS.values() if option}
+    said = {one.partition(":")[0]: one for one in faults({**TRUNCATION, **dict.fromkeys(given, 1)})}
+    assert said.keys() == given
+    assert said["reserved"] == (
+        "reserved: unknown key; not of the strategy, but an argument of as_chat_reducer, or the option --reserved"
+    )
+    assert said["hooks"] == "hooks: unknown key; not of the strategy, but an argument of as_chat_reducer"
+    # Elsewhere these are words like any other.
+    summarizer = {"kind": "extractive", "format": 1}
+    config = {"strategy": "summarization", "trigger": "turns > 4", "summarizer": summarizer}
+    assert fault(config).startswith("summarizer.format: unknown key; expected one of ")
+
+
+@pytest.mark.parametrize("section", [TRUNCATION, {"stages": []}])
+def test_a_strategy_in_a_section_is_not_looked_for(section: Any) -> None:
+    """The section is told, beside the name that is missing."""
+    first, second = faults({"compaction": section, "summarizer": {"kind": "extractive"}, "trigger": "turns > 4"})
+    assert first == "compaction: unknown key; what a strategy takes stands beside its name, and not in a section"
+    assert second.startswith("strategy: is missing: the name of a strategy; expected one of 'clip', ")
+
+
+@pytest.mark.parametrize("one", ["TICKET-7", {"pattern": r"\bE\d+", "flags": ["IGNORECASE"]}])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"strategy": "clip", "trigger": "tokens > 8000"},
+        {"strategy": "tool_result", "trigger": "tokens > 8000"},
+        {"strategy": "summarization", "trigger": "tokens > 8000", "summarizer": {"kind": "extractive"}},
+        {"strategy": "context_window", "window": 9000, "max_output": 900, "summarizer": {"kind": "extractive"}},
+    ],
+    ids=lambda strategy: strategy["strategy"],
+)
+def test_one_thing_to_keep_needs_no_list(strategy: dict[str, Any], one: Any) -> None:
+    """As in Python; what is written is a list."""
+    made = from_config({**strategy, "must_keep": one})
+    assert made == from_config({**strategy, "must_keep": [one]})
+    assert to_config(made) == {**strategy, "must_keep": [one]}
+
+
+def test_arguments_that_came_later_are_written_and_read() -> None:
+    both_ways(
+        cc.DeduplicateStrategy(trigger=TRIGGER, clear_at_least=500),
+        {"strategy": "deduplicate", "trigger": "tokens > 8000", "clear_at_least": 500},
+    )
 
 
 def test_a_long_value_is_shortened() -> None:

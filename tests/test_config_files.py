@@ -136,16 +136,16 @@ def test_a_fault_names_the_file_and_the_path(format: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("format", "text", "expected"),
     [
-        ("toml", "a = = 1", "is no TOML: Invalid value (at line 1, column 5)"),
-        ("toml", "a = 1\na = 2", "is no TOML: Cannot overwrite a value"),
-        ("json", '{"a": 1,}', "is no JSON: "),
-        ("json", "", "is no JSON: Expecting value: line 1 column 1 (char 0)"),
-        ("json", '{"a": 1, "a": 2}', "is no JSON: the key 'a' stands twice in a table"),
-        ("json", '{"b": [{"a": 1, "a": 2}]}', "is no JSON: the key 'a' stands twice in a table"),
-        ("yaml", "a: [1", "is no YAML: expected ',' or ']', but got '<stream end>' (at line 1, column 6)"),
-        ("yaml", "b:\n- a: 1\n  a: 2", "is no YAML: the key 'a' stands twice in a table"),
-        ("yaml", "a: \x01", "is no YAML: "),
-        ("yaml", "a: 1\n---\na: 2", "is no YAML: "),
+        ("toml", "a = = 1", "broken TOML: Invalid value (at line 1, column 5)"),
+        ("toml", "a = 1\na = 2", "broken TOML: Cannot overwrite a value"),
+        ("json", '{"a": 1,}', "broken JSON: "),
+        ("json", "", "broken JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("json", '{"a": 1, "a": 2}', "broken JSON: the key 'a' stands twice in a table"),
+        ("json", '{"b": [{"a": 1, "a": 2}]}', "broken JSON: the key 'a' stands twice in a table"),
+        ("yaml", "a: [1", "broken YAML: expected ',' or ']', but got '<stream end>' (at line 1, column 6)"),
+        ("yaml", "b:\n- a: 1\n  a: 2", "broken YAML: the key 'a' stands twice in a table"),
+        ("yaml", "a: \x01", "broken YAML: "),
+        ("yaml", "a: 1\n---\na: 2", "broken YAML: "),
         ("yaml", "", "expected a table with the key 'strategy', got null"),
         ("yaml", "just words", "expected a table with the key 'strategy', got \"just words\""),
         ("yaml", "strategy: truncation\ntrigger: 2026-11-30", "trigger: expected a predicate such as"),
@@ -180,7 +180,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
 )
 def test_what_is_too_much_is_a_fault(format: Any, text: str) -> None:
     """A few lines must not take all memory, nor the stack."""
-    assert fault(text, format).endswith(("is nested too deeply", "it holds more than 100,000 values"))
+    assert fault(text, format).endswith(("nested too deeply", "more than 100,000 values"))
 
 
 def test_a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_file_may_begin_with_a_byte_order_mark_and_must_be_utf_8(tmp_path: Pat
     path.write_text(SAME["yaml"], encoding="utf-8-sig")
     assert load_config(path) == STRATEGY
     path.write_bytes(b"strategy: \xff")
-    with pytest.raises(ConfigError, match=r"compaction.yml: is not UTF-8: invalid start byte at byte 10$"):
+    with pytest.raises(ConfigError, match=r"compaction.yml: not UTF-8: invalid start byte at byte 10$"):
         load_config(path)
 
 

@@ -55,6 +55,33 @@ def test_the_function_is_the_core() -> None:
     assert not compacted(oldest, CHAT[:3])[1].changed
 
 
+@strategy(trigger=cc.messages > 1, min_preserved_groups=0)
+def shorter(strategy: cc.CompactionStrategy, index: cc.MessageIndex) -> None:
+    """It replaces texts, and removes nothing."""
+    for group in strategy.rewritable(index):
+        for position in index.positions_of(group):
+            parts = {part: "short" for part, read in enumerate(index.view(position).parts) if len(read.text) > 5}
+            written = index.format.with_texts(index.raw(position), parts)
+            if parts and written is not None:
+                index.rewrite(group, {position: written}, "shorter")
+
+
+@pytest.mark.parametrize("build", [step, anthropic_step])
+def test_a_function_may_rewrite(build: Any) -> None:
+    """And is asked also where no group may leave: here the only ones are the task and the newest."""
+    task, (called, answered) = user("task"), build("a")
+    long = [task, called, {**answered, "content": answered["content"]}]
+    text = "much of it " * 9
+    long[2]["content"] = text if isinstance(answered["content"], str) else [{**answered["content"][0], "content": text}]
+    index = cc.MessageIndex.from_messages(long, counter=characters_counter())
+    report = attrs.evolve(shorter, trigger=cc.tokens > 80).compact(index, hooks=())
+    assert not attrs.evolve(shorter, trigger=cc.tokens > 80).candidates(index)
+    assert (report.skipped, report.fits, len(report.replaced), report.excluded) == (None, True, 1, ())
+    assert index.included_messages()[:2] == long[:2]
+    assert text not in str(index.included_messages())
+    assert text in str(long)
+
+
 def test_a_second_pass_changes_nothing() -> None:
     """K10."""
     kept = [CHAT[position] for position in compacted(oldest, CHAT)[0]]
@@ -165,8 +192,12 @@ def test_what_is_no_function_of_two_is_refused(function: Any) -> None:
 
 
 def test_the_decorator_needs_its_arguments() -> None:
-    with pytest.raises(TypeError, match=r"^strategy needs its arguments, as in @strategy"):
+    with pytest.raises(TypeError, match=r"^strategy needs its arguments, as in @cc.strategy"):
         strategy(trigger=plain)  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match=r"^strategy needs its arguments, as in @cc.strategy\(trigger=cc.tokens > 8_000\), got"
+    ):
+        strategy(plain)  # type: ignore[call-arg,arg-type]
     with pytest.raises(TypeError, match="trigger must be a predicate"):
         strategy(trigger="tokens > 8000")(plain)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^min_preserved_groups must be an int of 0 or more, got -1"):

@@ -370,6 +370,10 @@ _URL = "base_url must be a URL such as 'https://example.com/v1', without a user,
         ({"base_url": "http://[::1"}, f"{_URL}, got 'http://[::1'"),
         ({"base_url": "http://a:99999"}, f"{_URL}, got 'http://a:99999'"),
         ({"base_url": f"https://me:{KEY}@a/v1"}, f"{_URL}; keys come from the environment: api_key_env"),
+        (
+            {"base_url": "https://a/v1/chat/completions/"},
+            "base_url must be what stands ahead of /chat/completions, got 'https://a/v1/chat/completions/'",
+        ),
         ({"base_url": f"https://a/v1?key={KEY}"}, f"{_URL}; keys come from the environment: api_key_env"),
         (
             {"api_key_env": KEY},

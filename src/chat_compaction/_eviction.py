@@ -81,9 +81,10 @@ def turns_that_may_leave(
         if bundle.excluded is None and not bundle.pinned and not (preserve_system and bundle.kind is GroupKind.SYSTEM)
     }
     by_turn: dict[int, list[Bundle]] = {}
+    if ledger.words.rewritten or ledger.places.summaries:
+        # A summary stands for more than the turn in which it stands.
+        free = [bundle for bundle in free if bundle.kind is not SUMMARY_GROUP]
     for bundle in free:
-        if bundle.kind is SUMMARY_GROUP:
-            continue  # It stands for more than the turn in which it stands.
         by_turn.setdefault(bundle.turn, []).append(bundle)
     turns = [bundles for turn, bundles in by_turn.items() if turn not in stuck]
     turns.sort(key=lambda bundles: bundles[-1].newest)

@@ -10,7 +10,7 @@ import attrs
 from ._conversation import Conversation, IndexUpdate
 from ._departures import Departure
 from ._errors import CompactionError, ProtectedGroupError
-from ._groups import Bundle, MessageGroup
+from ._groups import Bundle, GroupKind, MessageGroup
 from ._ledger import Ledger
 from ._messages import Message
 from ._predicates import Metric, tokens
@@ -357,7 +357,7 @@ class MessageIndex:
             return ledger.current.worded.get(bundle.first)
         if bundle.pinned:
             return "pinned"
-        if ledger.is_system(bundle):
+        if bundle.kind is GroupKind.SYSTEM and ledger.is_system(bundle):
             return "system"
         if ledger.is_pending(bundle):
             return "pending"

@@ -190,7 +190,7 @@ class Ledger:
             self._total_anew()
         elif reason is None:
             self.included.add(moved)
-        positions = (position for bundle in moved for position in bundle.shown)
+        positions = (place for bundle in moved for place in (bundle.shown if bundle.absent else bundle.positions))
         self._fill(self.cuts.set_staying(positions, reason is None))
         self.binding.moved(moved, in_pass=self.current is not None)
 
@@ -309,9 +309,11 @@ class Ledger:
     def _log_words(self, bundle: Bundle) -> None:
         """Remember in a compaction what a group held before its first change."""
         self._log((bundle,))
-        if self.current is not None and self.current.changes[bundle].tokens is None:
+        if self.current is not None:
+            self.current.reworded = True
             was = self.current.changes[bundle]
-            self.current.changes[bundle] = was._replace(tokens=(bundle.least, bundle.uncounted))
+            if was.tokens is None:
+                self.current.changes[bundle] = was._replace(tokens=(bundle.least, bundle.uncounted))
 
     # -- compacting ----------------------------------------------------------------------------
 
@@ -330,6 +332,7 @@ class Ledger:
             raise CompactionError("a stage must be run by a compaction that is under way")
         with self._pass(Pass(outer=outer, planning=outer.planning)) as current:
             yield current
+        outer.reworded = outer.reworded or current.reworded
         for bundle, was in current.changes.items():
             known = outer.changes.setdefault(bundle, was)
             if known.tokens is None and was.tokens is not None:
@@ -406,8 +409,10 @@ class Ledger:
     def oldest_first(self, protected: Mapping[int, str]) -> list[Bundle]:
         """:meth:`free`, by their newest message (rule K4); summaries last: they are what is left of all before them."""
         free = sorted(self.free(protected), key=attrgetter("newest"))
+        if not (self.words.rewritten or self.places.summaries):
+            return free
         summaries = [bundle for bundle in free if bundle.kind is SUMMARY_GROUP]
-        return [*(bundle for bundle in free if bundle.kind is not SUMMARY_GROUP), *summaries] if summaries else free
+        return [*(bundle for bundle in free if bundle.kind is not SUMMARY_GROUP), *summaries]
 
     def newest_first(self) -> Iterator[Bundle]:
         """The included groups, by their newest message."""

@@ -43,6 +43,8 @@ class Pass:
     failures: list[Failure] = attrs.field(factory=list)
     outer: Pass | None = None
     """The compaction of which this is a stage."""
+    reworded: bool = False
+    """Whether other messages were put in the place of some, or the caller's again."""
     begun: int = 0
     """How many stages it was asked to run; each must end."""
     planning: bool = False

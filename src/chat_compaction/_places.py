@@ -29,10 +29,14 @@ class Places:
     """The positions of messages with signed reasoning, and of those that had some."""
     _compacted: list[int] = attrs.field(init=False, factory=list)
     """The positions of what a provider made of all that stands ahead of it."""
+    summaries: bool = attrs.field(init=False, default=False)
+    """Whether the caller's list holds a summary."""
 
     def note(self, position: int, bundle: Bundle, *, pinned: bool) -> None:
         """Note the next message."""
         view = self.views[position]
+        if view.summary is not None:
+            self.summaries = True
         compacts = view.kinds & COMPACTION.bit
         if compacts:
             self._compacted.append(position)
@@ -66,7 +70,7 @@ class Places:
 
     def newest_compaction(self) -> int | None:
         """The position of the newest of what a provider made of all that stands ahead of it, among what is in."""
-        return self._newest_of(self._compacted)
+        return self._newest_of(self._compacted) if self._compacted else None
 
     def last_users(self) -> Iterator[Bundle]:
         """The included group with the newest words of the user that are not pinned (rule K4).

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from operator import attrgetter
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ._groups import Bundle
 from ._index import MessageIndex
 from ._pass import Pass, Standing
-from ._predicates import Explanation, Predicate, groups, messages, tokens, turns
+from ._predicates import Explanation, groups, messages, tokens, turns
 from ._report import Blocker, CompactionReport, Exclusion, Replacement
 from ._rewriting import Rewriting, Written
+from ._settings import IndexSettings
+
+if TYPE_CHECKING:
+    from ._strategy import CompactionStrategy
 
 
 @attrs.frozen
@@ -39,26 +43,22 @@ class Measure:
 class Reporter:
     """Writes the report of one compaction of one index; ``started`` is a time of ``perf_counter``."""
 
-    strategy: str
-    trigger: Predicate
-    target: Predicate
+    strategy: CompactionStrategy
     index: MessageIndex
     explanation: Explanation
     started: float
-    fits: Callable[[MessageIndex], bool]
-    token_limit: int | None
 
     def declined(self, skipped: str) -> CompactionReport:
         """Nothing was done, and why; it counts nothing more than that needs."""
         at_floor = skipped == "floor"
-        if at_floor and self.token_limit is not None:
+        if at_floor and self.strategy.token_limit is not None:
             self.index.value(tokens)  # By how many tokens it does not fit (rule K5).
         now = Measure.of(self.index)
         return self._report(
             now,
             now,
             changed=False,
-            fits=not at_floor or self.fits(self.index),
+            fits=not at_floor or self.strategy.fits(self.index),
             skipped=skipped,
             stopped_by=None,
             over_by=self._over(now) if at_floor else None,
@@ -71,21 +71,23 @@ class Reporter:
         """A pass ran; ``more`` says that groups are left that may leave."""
         current = self.index._ledger.current or Pass()
         changes = current.changes
-        first = min((place for place in map(_first_changed, changes.items()) if place is not None), default=None)
-        reached = self.target(self.index)
-        if first is not None or (not reached and self.token_limit is not None):
+        moved = [bundle for bundle, was in changes.items() if bundle.included is not was.included]
+        moved.sort(key=attrgetter("first"))
+        first = moved[0].first if moved else None
+        if current.reworded:
+            first = min((place for place in map(_first_changed, changes.items()) if place is not None), default=None)
+        reached = self.strategy.effective_target(self.index)
+        if first is not None or (not reached and self.strategy.token_limit is not None):
             self.index.value(tokens)
         after = Measure.of(self.index)
-        replaced, with_others = _replacements(changes)
-        moved = [b for b, was in changes.items() if b.included is not was.included and b not in with_others]
-        moved.sort(key=attrgetter("first"))
-        gone = [bundle for bundle in moved if not bundle.included]
-        back = [bundle for bundle in moved if bundle.included]
+        replaced, with_others = _replacements(changes) if current.reworded else ((), set())
+        gone = [bundle for bundle in moved if not bundle.included and bundle not in with_others]
+        back = [bundle for bundle in moved if bundle.included and bundle not in with_others]
         return self._report(
-            after if first is None else _before(before, after, changes, drops=self.index._settings.drops_reasoning),
+            after if first is None else _before(before, after, gone, back, current, self.index._settings),
             after,
             changed=first is not None,
-            fits=self.fits(self.index),
+            fits=self.strategy.fits(self.index),
             skipped=None,
             stopped_by=("effect" if current.interrupted else "target" if reached else "exhausted" if more else "floor"),
             excluded=_exclusions(gone, changes),
@@ -102,14 +104,14 @@ class Reporter:
 
     def _over(self, now: Measure) -> int | None:
         """The tokens above the limit that the strategy keeps to."""
-        limit = self.token_limit
+        limit = self.strategy.token_limit
         return now.tokens - limit if limit is not None and now.tokens > limit else None
 
     def _report(self, before: Measure, after: Measure, **rest: Any) -> CompactionReport:
         return CompactionReport(
-            strategy=self.strategy,
+            strategy=self.strategy.name,
             trigger=self.explanation.text,
-            target=repr(self.target),
+            target=repr(self.strategy.effective_target),
             tokens_before=before.tokens,
             tokens_after=after.tokens,
             tokens_exact=before.tokens_exact and after.tokens_exact,
@@ -128,16 +130,24 @@ class Reporter:
         )
 
 
-def _before(before: Measure, after: Measure, changes: Mapping[Bundle, Standing], *, drops: bool) -> Measure:
+def _before(
+    before: Measure, after: Measure, gone: list[Bundle], back: list[Bundle], current: Pass, settings: IndexSettings
+) -> Measure:
     """What is known now of the tokens before: what is in now, and what was counted of what left or was replaced."""
-    if drops:
+    if settings.drops_reasoning:
         return before  # What is in now may have been sent with its reasoning then.
+    if not current.reworded:
+        known = after.tokens + sum(map(_least, gone)) - sum(map(_least, back))
+        return attrs.evolve(before, tokens=known, tokens_exact=not any(map(_uncounted, gone)))
     known, exact = after.tokens, True
-    for bundle, was in changes.items():
+    for bundle, was in current.changes.items():
         least, uncounted = was.tokens or (bundle.least, bundle.uncounted)
         known += (least if was.included else 0) - (bundle.least if bundle.included else 0)
         exact = exact and not (was.included and uncounted)
     return attrs.evolve(before, tokens=known, tokens_exact=exact)
+
+
+_least, _uncounted = attrgetter("least"), attrgetter("uncounted")
 
 
 def _first_changed(change: tuple[Bundle, Standing]) -> int | None:
@@ -199,20 +209,18 @@ def _exclusions(bundles: list[Bundle], before: Mapping[Bundle, Standing]) -> tup
     """Groups with the reason for which each is out, or was before."""
     found = []
     for bundle in bundles:
-        was = before[bundle]
-        reason = bundle.excluded or was.excluded or ""
+        reason = bundle.excluded or before[bundle].excluded or ""
         # What left the context is what the group was, also where it was shortened first.
-        least, uncounted = was.tokens or (bundle.least, bundle.uncounted)
+        least, uncounted = before[bundle].tokens or (bundle.least, bundle.uncounted)
         tokens = None if uncounted else least
         told = bundle.told
         # A reducer tells at each call of a growing list what left: mostly the same.
         if (
             told is None
-            or told.tokens != tokens
-            or told.reason != reason
-            or told.kind is not bundle.kind
-            or len(told.positions) != len(bundle.positions)
+            or told.tokens != (None if uncounted else least)
+            or (told.reason, told.kind, len(told.positions)) != (reason, bundle.kind, len(bundle.positions))
         ):
+            tokens = None if uncounted else least
             bundle.told = told = Exclusion(tuple(bundle.positions), bundle.kind, reason, tokens)
         found.append(told)
     return tuple(found)

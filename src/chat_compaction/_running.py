@@ -132,16 +132,7 @@ def _staged(
 
 
 def _reporter(strategy: CompactionStrategy, index: MessageIndex, started: float) -> Reporter:
-    return Reporter(
-        strategy.name,
-        strategy.trigger,
-        strategy.effective_target,
-        index,
-        strategy.trigger.explain(index),
-        started,
-        strategy.fits,
-        strategy.token_limit,
-    )
+    return Reporter(strategy, index, strategy.trigger.explain(index), started)
 
 
 def _declined(strategy: CompactionStrategy, reporter: Reporter) -> CompactionReport | None:

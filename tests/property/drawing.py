@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -44,12 +45,24 @@ class Drawn:
         return [(self.known or self.messages)[position] for position in sorted(self.pinned)]
 
 
+@cache
+def drawn_histories(*formats: str, hostile: bool | None = None, pins: bool = True) -> st.SearchStrategy[Drawn]:
+    """A history, of one of these formats or of any, hostile or not, unless asked; made once, not at each draw."""
+    named = st.sampled_from(formats or EVERY_FORMAT)
+    hostilities = st.booleans() if hostile is None else st.just(hostile)
+    return _drawn_history(named, hostilities, pins)
+
+
 @st.composite
-def drawn_histories(draw: st.DrawFn, *formats: str, hostile: bool | None = None, pins: bool = True) -> Drawn:
-    """A history, of one of these formats or of any, hostile or not, unless asked."""
-    name = draw(st.sampled_from(formats or EVERY_FORMAT))
-    is_hostile = draw(st.booleans()) if hostile is None else hostile
-    messages = draw(histories(name, hostile=is_hostile))
-    positions = st.integers(0, max(0, len(messages) - 1))
-    most = 2 if pins and messages else 0
-    return Drawn(messages, name, draw(st.frozensets(positions, max_size=most)))
+def _drawn_history(
+    draw: st.DrawFn, named: st.SearchStrategy[str], hostilities: st.SearchStrategy[bool], pins: bool
+) -> Drawn:
+    name = draw(named)
+    messages = draw(histories(name, hostile=draw(hostilities)))
+    return Drawn(messages, name, draw(_some_of(len(messages), 2 if pins and messages else 0)))
+
+
+@cache
+def _some_of(count: int, most: int) -> st.SearchStrategy[frozenset[int]]:
+    """A few of so many positions."""
+    return st.frozensets(st.integers(0, max(0, count - 1)), max_size=most)

@@ -43,7 +43,8 @@ def _of_reducer(name: object, data: Mapping[Any, Any]) -> str:
 def _of_stage(name: object, data: Mapping[Any, Any]) -> str:
     """Where it belongs, if that is one of the stages in the table."""
     stages = data.get("stages")
-    takes = [place for place, stage in enumerate(stages if isinstance(stages, list) else ()) if _takes(stage, name)]
+    stages = stages if isinstance(stages, list) else []
+    takes = [place for place, stage in enumerate(stages) if _takes(stage, name)]
     if not takes:
         return ""
     place = next((place for place in takes if name not in stages[place]), takes[0])
@@ -52,9 +53,11 @@ def _of_stage(name: object, data: Mapping[Any, Any]) -> str:
 
 
 def _takes(stage: Any, name: object) -> bool:
-    with suppress(NameError, TypeError, ValueError):  # What is wrong with the stage is said elsewhere.
-        found = STRATEGIES.load(stage[STRATEGIES.key])
-        return isinstance(found, type) and name in arguments_of(found)
+    strategy = stage.get(STRATEGIES.key) if isinstance(stage, Mapping) else None
+    if isinstance(strategy, str):
+        with suppress(NameError, TypeError, ValueError):  # What is wrong with the stage is said elsewhere.
+            found = STRATEGIES.load(strategy)
+            return isinstance(found, type) and name in arguments_of(found)
     return False
 
 

@@ -30,13 +30,14 @@ def _a_base_url(_: object, attribute: attrs.Attribute[Any], value: object) -> No
         parts = urlsplit(value)
         bare = parts.username is parts.password is None and not parts.query and not parts.fragment
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        path = parts.path.rstrip("/")
     except ValueError:
-        bare, valid = "@" not in value and "?" not in value, False
+        bare, valid, path = "@" not in value and "?" not in value, False, ""
     if not bare:  # A secret may stand there, which no error may show.
         raise ValueError(f"{attribute.alias} must be {expected}; keys come from the environment: api_key_env")
     if not valid:
         raise ValueError(f"{attribute.alias} must be {expected}, got {value!r}")
-    if parts.path.rstrip("/").endswith("/chat/completions"):
+    if path.endswith("/chat/completions"):
         raise ValueError(f"{attribute.alias} must be what stands ahead of /chat/completions, got {value!r}")
 
 
