@@ -16,11 +16,12 @@ settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, p
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 # Coverage triples the time, so it is measured where a test is about one thing. These go the same ways over and over: on
-# recorded sessions and shapes of histories, at growing sizes, on broken files. So do random histories and what is slow.
+# recorded sessions and shapes of histories, at growing sizes, on broken files, in the docs. So do random histories and
+# what is slow. The lines that they run are run by the other tests, too.
 NOT_MEASURED = {
     *("test_recorded_sessions", "test_recorded_strategies", "test_cli_recorded", "test_formats_recorded"),
     *("test_history_shapes", "test_sdk_validation", "test_sessions_hostile"),
-    *("test_growth", "test_operations", "test_work"),
+    *("test_growth", "test_operations", "test_work", "test_docs", "test_benchmarks"),
 }
 
 

@@ -709,3 +709,46 @@ def test_faults_are_gone() -> None:
     """No test leaves one behind for another."""
     assert FaultyFileSystem.faults == {}
     assert callable(raises(OSError()))
+
+
+# -- a minimum gain ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("least", "moved"), [(0, [3]), (1, [3]), (2_000, [3, 5]), (4_000, [3, 5, 9]), (6_000, [])])
+def test_below_the_minimum_gain_nothing_happens(least: int, moved: list[int]) -> None:
+    """Above it, it goes on past the target until so much is gained: each cut costs the provider's cache."""
+    store = OffloadStore(f"memory://least-{least}")
+    index = index_of(HISTORY)
+    size = index.value(cc.tokens)
+    strategy = offload(store, trigger=cc.tokens >= size, target=cc.tokens < size, clear_at_least=least)
+    report = strategy.compact(index, hooks=())
+    assert [position for replacement in report.replaced for position in replacement.written] == moved
+    assert size - index.value(cc.tokens) >= (least if moved else 0)
+    texts = {position: HISTORY[position]["content"] for position in ALL_OLD}
+    assert [position for position, text in texts.items() if kept_by(store, text)] == moved
+
+
+def kept_by(store: OffloadStore, text: str) -> bool:
+    """Whether a store has a text."""
+    try:
+        return store.recall(handle_of(text), 1, 1) != ""
+    except cc.offload.OffloadError:
+        return False
+
+
+def test_where_the_store_fails_below_the_minimum_everything_stays() -> None:
+    """What could be written is not worth a cut: the messages are the caller's again, and the report says why."""
+    index = index_of(HISTORY)
+    calls: list[str] = []
+
+    class Full:
+        def put(self, text: str) -> str:
+            calls.append(text)
+            if len(calls) > 1:
+                raise cc.offload.StoreFullError("no room")
+            return handle_of(text)
+
+    strategy = offload(Full(), trigger=cc.tokens > 100, target=cc.never, clear_at_least=4_000)
+    report = strategy.compact(index, hooks=())
+    assert (report.changed, len(report.failures)) == (False, 2)
+    assert index.included_messages() == HISTORY

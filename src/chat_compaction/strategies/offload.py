@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from heapq import nlargest
 from itertools import chain
 from typing import Any, ClassVar
@@ -17,12 +17,13 @@ from .._errors import StrategyError
 from .._groups import MessageGroup
 from .._index import MessageIndex
 from .._messages import TEXT, USER
+from .._predicates import tokens
 from .._strategy import CompactionStrategy
 from .._text import shown, some
 from .._validators import a_bool, non_negative
 from ..offload import OffloadStore, TextStore, handle_of
 from ._at_once import looks_at_numbers, make_by_group, reached_with
-from ._results import Place, as_names, chosen, names, some_names_or_none
+from ._results import Place, as_names, chosen, gains, names, some_names_or_none
 
 _REASON = "offload"
 _OURS = re.compile(r"\[offloaded: [^\n]* kept as offload-[0-9a-f]{64}\]\n.*\n\[end of preview[^\n]*\]", re.DOTALL)
@@ -77,7 +78,9 @@ class OffloadStrategy(CompactionStrategy):
     ``user_texts``: large texts of the user, such as a pasted file, leave too; the newest user message does not.
     ``preview`` is how many lines stay at the top and at the end, 200 characters of each at the most. ``recall_tool``
     is the name of the tool with which the agent reads the rest (:func:`~chat_compaction.offload.recall_tool`), None
-    where it has none. Nothing is replaced by what is not smaller; results with images stay.
+    where it has none. Nothing is replaced by what is not smaller; results with images stay. ``clear_at_least`` is as in
+    :class:`ToolResultStrategy`: below so many tokens nothing happens at all, and it goes on past the target until as
+    many are gained.
 
     >>> import chat_compaction as cc
     >>> store = cc.offload.OffloadStore("memory://agent-7")
@@ -92,6 +95,7 @@ class OffloadStrategy(CompactionStrategy):
     keep_tool_uses: int = attrs.field(default=3, validator=non_negative)
     only_tools: tuple[str, ...] | None = attrs.field(default=None, converter=as_names, validator=some_names_or_none)
     exclude_tools: tuple[str, ...] = attrs.field(default=(), converter=as_names, validator=names)
+    clear_at_least: int = attrs.field(default=0, validator=non_negative)
     user_texts: bool = attrs.field(default=False, validator=a_bool)
     preview: tuple[int, int] = attrs.field(default=(5, 3), converter=_tuple, validator=_two_numbers)
     recall_tool: str | None = attrs.field(default="recall_offloaded", validator=_a_name_or_none)
@@ -99,21 +103,30 @@ class OffloadStrategy(CompactionStrategy):
 
     def compact_core(self, index: MessageIndex) -> Generator[Effect, Any, None]:
         """See :class:`CompactionStrategy`."""
-        left, failures = deque(self._large(index)), 0
-        while left and failures < _FAILURES and not self.reached(index):
-            failures = yield from self._offload(index, left, failures)
+        left, failures, least = deque(self._large(index)), 0, self.clear_at_least
+        if least and self._most(index, left) < least:
+            return  # Before anything is written for nothing.
+        before = index.value(tokens) if least else 0
+        while left and failures < _FAILURES and not (gains(index, before, least) and self.reached(index)):
+            missing = least - (before - index.value(tokens)) if least else 0
+            failures = yield from self._offload(index, left, failures, missing)
+        if not gains(index, before, least):
+            self.undo(index)  # The store failed.
 
-    def _offload(self, index: MessageIndex, left: deque[_Large], failures: int) -> Core[int]:
-        """Offload texts, oldest first, until the target should hold; gives the failures in a row by then.
+    def _offload(self, index: MessageIndex, left: deque[_Large], failures: int, missing: int) -> Core[int]:
+        """Offload texts, oldest first, until the target should hold and what is ``missing`` is gained.
 
-        ``left`` is left with those that were not needed for it.
+        Gives the failures in a row by then; ``left`` is left with those that were not needed for it.
         """
         at_once, gain = looks_at_numbers(self), 0
         stored: list[tuple[MessageGroup, tuple[Place, str]]] = []
-        while left and failures < _FAILURES and not (stored and (not at_once or reached_with(self, index, gain))):
+
+        def enough() -> bool:
+            return bool(stored) and (not at_once or (gain >= missing and reached_with(self, index, gain)))
+
+        while left and failures < _FAILURES and not enough():
             large = left.popleft()
-            handle = handle_of(large.text)
-            shorter = self._placeholder(large.text, handle)
+            handle, shorter = handle_of(large.text), self._placeholder(large.text)
             gained = self._gained(index, large, shorter)
             if gained <= 0:
                 continue
@@ -171,7 +184,12 @@ class OffloadStrategy(CompactionStrategy):
         written = None if index.view(position).signed else index.format.with_texts(raw, {number: shorter})
         return 0 if written is None else index.size_of(position, raw) - index.size_of(position, written)
 
-    def _placeholder(self, text: str, handle: str) -> str:
+    def _most(self, index: MessageIndex, texts: Iterable[_Large]) -> int:
+        """The tokens that are gained where all of these texts are offloaded."""
+        gained = (self._gained(index, large, self._placeholder(large.text)) for large in texts)
+        return sum(max(0, number) for number in gained)
+
+    def _placeholder(self, text: str) -> str:
         lines = text.removesuffix("\n").split("\n")
         head, tail = self.preview
         between = len(lines) - head - tail
@@ -179,7 +197,9 @@ class OffloadStrategy(CompactionStrategy):
         if between > 0:
             lines[head : len(lines) - tail] = [f"[... {some(between, 'line')} ...]"]
         how = f"; {self.recall_tool} with the handle reads the rest" if self.recall_tool else ""
-        return "\n".join([f"[offloaded: {what}, kept as {handle}]", *map(_short, lines), f"[end of preview{how}]"])
+        return "\n".join(
+            [f"[offloaded: {what}, kept as {handle_of(text)}]", *map(_short, lines), f"[end of preview{how}]"]
+        )
 
     def _is_ours(self, text: str) -> bool:
         """Whether this is a preview already (rule K10).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -91,6 +92,12 @@ def histories(format: str = "openai_chat", hostile: bool = False) -> SearchStrat
     """
     if format not in _HABITS:
         raise ValueError(f"format must be one of {', '.join(map(repr, _HABITS))}, got {format!r}")
+    return _histories(format, hostile)
+
+
+@cache
+def _histories(format: str, hostile: bool) -> SearchStrategy[list[dict[str, Any]]]:
+    """Made once: a strategy is a value, and making one costs more than drawing from it."""
     from hypothesis import strategies as st
 
     write, habits = _HABITS[format]

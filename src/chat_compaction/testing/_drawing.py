@@ -117,9 +117,8 @@ def _seldom(line: SearchStrategy[Line], may: bool = True) -> Lines:
     """None of it, or one."""
     from hypothesis import strategies as st
 
-    return st.sampled_from([0, 0, 0, 1] if may else [0]).flatmap(
-        lambda count: st.lists(line, min_size=count, max_size=count)
-    )
+    some: tuple[Lines, Lines] = (st.just([]), line.map(lambda found: [found]))
+    return st.sampled_from([0, 0, 0, 1] if may else [0]).flatmap(lambda count: some[count])
 
 
 def _calls(habits: Habits) -> SearchStrategy[tuple[Call, ...]]:
@@ -136,15 +135,13 @@ def _turn(habits: Habits, ends: bool = True) -> Lines:
     thought = st.none() | _some()
     opened = _lines(role=st.just("user"), media=st.booleans())
     said = _lines(reasoning=thought, media=st.booleans())
-    called = _calls(habits).flatmap(
-        lambda calls: _lines(
-            text=st.just("") | _some(),
-            reasoning=thought,
-            calls=st.just(calls),
-            order=st.permutations(range(len(calls))).map(tuple),
-            late=st.booleans() if habits.late else st.just(False),
-        )
-    )
+    orders = [st.permutations(range(count)).map(tuple) for count in range(habits.most_calls + 1)]
+    called = _lines(
+        text=st.just("") | _some(),
+        reasoning=thought,
+        calls=_calls(habits),
+        late=st.booleans() if habits.late else st.just(False),
+    ).flatmap(lambda line: orders[len(line.calls)].map(lambda order: attrs.evolve(line, order=order)))
     steps = {
         "free": st.lists(said | called, max_size=4),
         "answered": st.lists(said | called, max_size=4).flatmap(lambda some: _closed(some, said)),
