@@ -266,7 +266,6 @@ def test_what_the_provider_compacted_leaves_first() -> None:
             [(500, 250), (500, 250), (400, 200), (400, 200), (800, 400)],
         ),
     ],
-    ids=str,
 )
 def test_the_stages_by_shares(arguments: dict[str, Any], limits: list[tuple[int, int]]) -> None:
     """Shares of the input budget, and the room below each."""

@@ -723,7 +723,6 @@ def test_it_is_a_value(style: Any) -> None:
         ),
         ({"formatter": list_tool_uses}, ValueError, "formatter must not be given with style='clear', got "),
     ],
-    ids=str,
 )
 def test_wrong_arguments(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
     """Each fails at construction by its own name, value and expectation."""
