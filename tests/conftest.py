@@ -17,7 +17,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 # Coverage triples the time, so it is measured where a test is about one thing. These go the same ways over and over: on
 # recorded sessions and shapes of histories, at growing sizes, on broken files, in the docs. So do random histories and
-# what is slow. The lines that they run are run by the other tests, too.
+# what is slow. What they alone run is told as missing, so the bound holds of the other tests.
 NOT_MEASURED = {
     *("test_recorded_sessions", "test_recorded_strategies", "test_cli_recorded", "test_formats_recorded"),
     *("test_history_shapes", "test_sdk_validation", "test_sessions_hostile"),

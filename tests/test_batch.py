@@ -709,6 +709,8 @@ def started(tmp_path: Path, folder: Path, guard: str) -> subprocess.Popen[str]:
         text=True,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         start_new_session=True,
+        # What a shell runs in the background does not listen to Ctrl-C, nor does what that runs.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
 
 

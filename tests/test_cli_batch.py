@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +258,13 @@ def test_signals_end_it_in_order(folder: Path, number: signal.Signals, jobs: str
     command = [sys.executable, "-m", "chat_compaction", "compact", "logs", *BUDGET, "-o", "out", "--jobs", jobs]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     with subprocess.Popen(
-        [*command, "--report", "r.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [*command, "--report", "r.jsonl"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        # What a shell runs in the background does not listen to Ctrl-C, nor does what that runs.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as process:
         while not (folder / "out" / "z0.json").exists():
             assert process.poll() is None
